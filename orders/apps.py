@@ -42,6 +42,14 @@ def check_payments(**_context: Any) -> list[CheckMessage]:
                 id="orders.E003",
             )
         )
+    if not chosen:
+        found.append(
+            Warning(
+                "No payment provider is chosen: buyers cannot pay in the shop, and staff record every payment by hand.",
+                hint="Set PAYMENT_PROVIDERS=stripe with its two secrets; leave it if buyers pay in another way.",
+                id="orders.W002",
+            )
+        )
     if settings.LOAD_TESTS:
         found.append(
             Warning(

@@ -26,6 +26,7 @@ from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
 from shop.accounts import mail_queue
+from shop.background import outages
 from shop.background.queued_tasks import queued_task, sweep
 
 log = structlog.get_logger(__name__)
@@ -111,13 +112,14 @@ def sweep_outboxes() -> int:
     """
     drained = 0
     for step in (announce_pending, sweep_changes, drain_movable_items):
+        # Each step for itself: all items of one may be on a server that is away, and those of the next on another one.
         try:
             drained = step()
         except StoreUnreachable as error:
-            # The entries wait. A traceback every second would only clutter the log. Each step for itself: all items of
-            # one may be on a server that is away, and those of the next on another one.
-            log.warning("sweep_waits_for_store", error=str(error))
+            outages.wait(step.__name__, error)
             drained = 0
+        else:
+            outages.go_on(step.__name__)
     return drained
 
 
@@ -128,11 +130,7 @@ def drain_movable_items() -> int:
 @sweep(queue="drain", every_seconds=10.0)
 def return_unsold_units() -> int:
     """Put the unsold units of past sales back into the ordinary stock."""
-    try:
-        return return_unsold()
-    except StoreUnreachable as error:
-        log.warning("unsold_units_wait_for_store", error=str(error))
-        return 0
+    return return_unsold()
 
 
 @sweep(queue="expiry", every_seconds=1.0)
@@ -163,11 +161,7 @@ LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
 @sweep(queue="repair", every_seconds=1.0, **LONG_TASK)
 def watch_store() -> int:
     """Find items of which a store may have lost data, and reconcile them with the orders."""
-    try:
-        return len(reconcile_if_needed(item_ids=items_to_watch()))
-    except StoreUnreachable as error:
-        log.warning("reconcile_waits_for_store", error=str(error))
-        return 0
+    return len(reconcile_if_needed(item_ids=items_to_watch()))
 
 
 @sweep(queue="repair", every_seconds=60.0, **LONG_TASK)
@@ -182,11 +176,7 @@ def audit_sales() -> int:
 
 def audit_all() -> int:
     item_ids = list(movable_items().values_list("pk", flat=True))
-    try:
-        problems, broken = for_each_item(audit_item, item_ids=item_ids, event="item_not_audited")
-    except StoreUnreachable as error:
-        log.warning("audit_waits_for_store", error=str(error))
-        return 0
+    problems, broken = for_each_item(audit_item, item_ids=item_ids, event="item_not_audited")
     # An item that cannot be audited must not look like one without problems.
     problems |= dict.fromkeys(broken, 1)
     remember_result(problems_of_item=problems)
@@ -206,22 +196,14 @@ def audit_item(item_id: int) -> int:
 @sweep(queue="celery", every_seconds=10.0)
 def forget_ended_holds() -> int:
     """Remove ended holds from the store once their passes can no longer be used."""
-    try:
-        return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
-    except StoreUnreachable as error:
-        log.warning("forgetting_waits_for_store", error=str(error))
-        return 0
+    return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
 
 
 @sweep(queue="repair", every_seconds=600.0, **LONG_TASK)
 def archive_sales() -> int:
     """Take sales that were over long ago out of the store."""
-    try:
-        drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
-        return archiving.archive_due(seconds_max=BUDGET_SECONDS)
-    except StoreUnreachable as error:
-        log.warning("archiving_waits_for_store", error=str(error))
-        return 0
+    drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
+    return archiving.archive_due(seconds_max=BUDGET_SECONDS)
 
 
 @sweep(queue="celery", every_seconds=3600.0)

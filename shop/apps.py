@@ -2,6 +2,7 @@ from django.apps import AppConfig
 from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
+from shop import deploy_checks
 from shop.databases.half_migrated import check_half_migrated
 from shop.databases.pooler_check import check_pooler
 
@@ -13,3 +14,8 @@ class ShopConfig(AppConfig):
     def ready(self) -> None:
         register(check_half_migrated, Tags.database)
         register(check_pooler, "pooler", deploy=True)
+        register(deploy_checks.check_addresses, "addresses", deploy=True)
+        register(deploy_checks.check_mail, "mail", deploy=True)
+        register(deploy_checks.check_servers, "servers", deploy=True)
+        register(deploy_checks.check_tables, "tables", deploy=True)
+        register(deploy_checks.check_files, "files", deploy=True)

@@ -10,9 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import environ
-
-from shop.configuration import demo_guard
+from shop.configuration import demo_guard, typed_readers
 from shop.configuration.admin_theme import UNFOLD as UNFOLD
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
@@ -20,15 +18,15 @@ from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.store_clients import check_promises, redis_cache
 from shop.configuration.template_values import check_stripe, refuse_templates
-from shop.configuration.typed_readers import at_least, currency, languages, rate
+from shop.configuration.typed_readers import at_least, rate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
+env = typed_readers.strict_env()
 # Where `make run` keeps its files: servers' data, logs, collected static files.
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
 given_environment = dict(os.environ)
-environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
+env.read_env(STAMPEDE_DIRECTORY / "env")
 demo_guard.forget_load_tests_of_the_file(given=given_environment, argv=sys.argv)
 
 # --- What every installation must set ---------------------------------------------------------------------------
@@ -51,7 +49,7 @@ DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
 # Every price of the shop is in this currency.
-CURRENCY: str = currency(env, "SHOP_CURRENCY", default="CNY")
+CURRENCY: str = typed_readers.currency(env, "SHOP_CURRENCY", default="CNY")
 # A variant's stock is low at so many available units or fewer, where the variant has no number of its own.
 LOW_STOCK_AT: int = env.int("LOW_STOCK_AT", default=5)
 # Tables and pictures that staff upload are read in memory while the request waits.
@@ -130,7 +128,7 @@ SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
 SHOP_COUNTRY: str = env.str("SHOP_COUNTRY", default="CN").upper()
 SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=True)
 # One address says how mails leave: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
-mail_server: dict[str, Any] = env.email_url("EMAIL_URL", default="consolemail://")
+mail_server: dict[str, Any] = typed_readers.email_url(env, "EMAIL_URL", default="consolemail://")
 EMAIL_BACKEND, EMAIL_FILE_PATH = mail_server["EMAIL_BACKEND"], mail_server["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = mail_server["EMAIL_HOST"], mail_server["EMAIL_PORT"]
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_server["EMAIL_HOST_PASSWORD"]
@@ -177,7 +175,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "shop.http.static_of_releases.StaticOfReleases",
-    "django_structlog.middlewares.RequestMiddleware",
+    "shop.http.request_log.RequestLog",
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "shop.languages.page_language.PageLanguageMiddleware",
@@ -225,18 +223,18 @@ refuse_cluster(REDIS_URL, setting="REDIS_URL")
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
-    "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
+    "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9, setting="SECKILL_REDIS_URL"),
     "none": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
 }
 SESSION_ENGINE = "shop.accounts.session_store"
 
 LANGUAGE_CODE = "en"
-LANGUAGES = languages(env, "SHOP_LANGUAGES", default=["en", "zh-hans"])
+LANGUAGES = typed_readers.languages(env, "SHOP_LANGUAGES", default=["en", "zh-hans"])
 MODELTRANSLATION_DEFAULT_LANGUAGE = LANGUAGE_CODE
 MODELTRANSLATION_FALLBACK_LANGUAGES = (LANGUAGE_CODE,)
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]
-TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE: str = typed_readers.zone(env, "TIME_ZONE", default="UTC")
 USE_TZ = True
 # Times in the admin; pages and mails of buyers write theirs with Babel.
 FORMAT_MODULE_PATH = "shop.languages.staff_times"
@@ -264,7 +262,7 @@ STORAGES = {
 # --- Security ----------------------------------------------------------------------------------------------------
 # How many proxies stand between buyers and the shop, each appending to X-Forwarded-For (shop/http/client_address.py).
 TRUSTED_PROXIES: int = env.int("TRUSTED_PROXIES", default=0)
-# Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
+# Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS for a day.
 HTTPS: bool = env.bool("HTTPS", default=False)
 refuse_templates(env, https=HTTPS)
 SECURE_SSL_REDIRECT = HTTPS
@@ -273,8 +271,9 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 # Load balancers and Prometheus ask the process itself, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
-SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_SECONDS, SECURE_HSTS_INCLUDE_SUBDOMAINS, SECURE_HSTS_PRELOAD = typed_readers.hsts(env, https=HTTPS)
+# Subdomains and preloading are a choice (HSTS_SUBDOMAINS, HSTS_PRELOAD), which browsers keep for as long as they like.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
@@ -386,8 +385,8 @@ CELERY_BEAT_SCHEDULER = "shop.background.sweep_scheduler:SweepScheduler"
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
 # Finding the address takes a tenth of the time of a refusal, and the proxy in front logs it anyway.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
-# Refusals are ordinary answers: in a stampede there are thousands a second.
-DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = 20
+# Refusals are ordinary answers: in a stampede there are thousands a second. Errors have a line of their own.
+DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_5XX_LOG_LEVEL = 20
 
-LOG_LEVEL: str = env.str("LOG_LEVEL", default="WARNING")
+LOG_LEVEL: str = typed_readers.log_level(env, "LOG_LEVEL", default="WARNING")
 LOGGING = logging_settings(level=LOG_LEVEL)

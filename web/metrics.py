@@ -2,13 +2,17 @@
 
 Processes of a shop start and stop all the time, so none of them keeps a counter. Each figure comes from PostgreSQL (an
 index of the outstanding rows alone), from the outboxes in the reservation store, or from the cache: the last audit, and
-how often the reservation store failed.
+how often the reservation store failed. While one of these servers is away, the figures of the others are given, and
+`stampede_source_up` says which one is missing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import structlog
+from django.core.cache import cache
+from django.db import Error as DatabaseError
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
@@ -23,9 +27,18 @@ from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, PaymentEven
 from orders.repair.audit import last_result
 from seckill.models import SaleChange, movable_items
 from seckill.outbox import outbox
-from seckill.store.client import StoreUnreachable
 from seckill.store.failures import failure_counts
+from shop.background.outages import AWAY
+from shop.http.health import source_answers
 from web.reservations.answer_counts import answer_counts
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+# The items of the last scrape that could ask PostgreSQL: their outboxes are watched while it is away. In the cache,
+# because each scrape may meet another process.
+ITEMS_KEY = "web.metrics.items"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +101,62 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 class ShopCollector(Collector):
     def collect(self) -> Iterator[Metric]:
-        yield from audit_metrics()
-        yield from outbox_metrics()
-        yield store_failure_metric()
-        yield gate_metric()
-        for metric in ROW_COUNTS:
-            yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
+        sources = Sources()
+        yield from sources.read("cache", audit_metrics, missing=())
+        yield from sources.read("cache", counter_metrics, missing=())
+        item_ids = watched_items(sources)
+        yield from sources.read("reservation_store", lambda: outbox_metrics(item_ids), missing=())
+        yield from sources.read("database", row_metrics, missing=())
+        yield source_metric(sources.up)
+
+
+class Sources:
+    """The servers, and which of them have answered so far in this scrape."""
+
+    def __init__(self) -> None:
+        self.up = {source: answer == "ok" for source, answer in source_answers().items()}
+
+    def read(self, source: str, figures: Callable[[], Iterable[T]], *, missing: Sequence[T]) -> Sequence[T]:
+        """What the server says; `missing` if it is away. It is not asked again after a failure."""
+        if not self.up[source]:
+            return missing
+        try:
+            return list(figures())
+        except (DatabaseError, *AWAY) as error:
+            log.warning("figures_not_read", source=source, error=repr(error))
+            self.up[source] = False
+            return missing
+
+
+def source_metric(up: dict[str, bool]) -> Metric:
+    metric = GaugeMetricFamily(
+        "stampede_source_up", "Whether the server answers; without it, its figures are missing", labels=["source"]
+    )
+    for source, answers in up.items():
+        metric.add_metric([source], answers)
+    return metric
+
+
+def row_metrics() -> Iterator[Metric]:
+    for metric in ROW_COUNTS:
+        yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
+
+
+def watched_items(sources: Sources) -> Sequence[int]:
+    """The items that may have reservations; those of an earlier scrape while PostgreSQL is away."""
+
+    def remembered() -> Sequence[int]:
+        return list(cache.get(ITEMS_KEY, []))
+
+    def movable() -> Iterator[int]:
+        return movable_items().values_list("pk", flat=True).iterator()
+
+    def remember() -> Iterator[int]:
+        cache.set(ITEMS_KEY, item_ids, timeout=None)
+        yield from item_ids
+
+    item_ids = sources.read("database", movable, missing=())
+    return sources.read("cache", remember if sources.up["database"] else remembered, missing=item_ids)
 
 
 def audit_metrics() -> Iterator[Metric]:
@@ -113,23 +176,24 @@ def audit_metrics() -> Iterator[Metric]:
     yield differences
 
 
-def outbox_metrics() -> Iterator[Metric]:
-    """How many reservations of each item are not orders yet, and since when. Empty if the store does not answer."""
+def outbox_metrics(item_ids: Sequence[int]) -> Iterator[Metric]:
+    """How many reservations of each item are not orders yet, and since when."""
     backlog = GaugeMetricFamily(
         "stampede_outbox_backlog", "Reservations that are not orders yet; entries of the item's outbox", labels=["item"]
     )
     lag = GaugeMetricFamily(
         "stampede_outbox_lag_seconds", "Age of the oldest reservation that is not an order yet", labels=["item"]
     )
-    try:
-        for item_id, waiting in outbox.waiting(item_ids=list(movable_items().values_list("pk", flat=True))).items():
-            backlog.add_metric([str(item_id)], waiting.entries)
-            lag.add_metric([str(item_id)], waiting.oldest_ms / 1000)
-    except StoreUnreachable:
-        # Counted in stampede_store_failures_total.
-        pass
+    for item_id, waiting in outbox.waiting(item_ids=item_ids).items():
+        backlog.add_metric([str(item_id)], waiting.entries)
+        lag.add_metric([str(item_id)], waiting.oldest_ms / 1000)
     yield backlog
     yield lag
+
+
+def counter_metrics() -> Iterator[Metric]:
+    yield store_failure_metric()
+    yield gate_metric()
 
 
 def store_failure_metric() -> Metric:

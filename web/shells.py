@@ -18,7 +18,9 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
+from shop.background import outages
 from shop.http.public_answers import CACHE_CONTROL
+from shop.http.request_log import RENDERING
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.addresses import LIST, PUBLIC_PAGE
 from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
@@ -175,7 +177,10 @@ class Shells:
             return
         answer = rendering.result()
         if answer[0] >= 500:
+            # Visitors get the page of before, and 200. Other faults have a line with their traceback.
+            outages.wait("renewing public pages", f"{key} answered {answer[0]}")
             return
+        outages.go_on("renewing public pages")
         self._kept.pop(key, None)
         self._missing.pop(key, None)
         if may_be_kept(answer):
@@ -210,6 +215,7 @@ def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
     environ["HTTP_HOST"] = host
     if settings.SECURE_SSL_REDIRECT:
         environ["HTTP_X_FORWARDED_PROTO"] = "https"
+    environ[RENDERING] = True
     if language:
         environ["HTTP_COOKIE"] = f"{settings.LANGUAGE_COOKIE_NAME}={language}"
     status, headers, body = call_wsgi(wsgi, environ)

@@ -17,6 +17,7 @@ from seckill.items.loop import for_each_item
 from seckill.ledger_words import Confirmed, Released, ReleaseReason
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
+from shop.background import outages
 
 log = structlog.get_logger(__name__)
 
@@ -110,16 +111,21 @@ def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
     The store refuses a whole batch if one hold is damaged; the other orders must be settled nevertheless.
     """
     try:
-        return tell_ledger(item_id=item_id, orders=orders)
+        answered = tell_ledger(item_id=item_id, orders=orders)
     except (StoreUnreachable, ValueError) as error:
+        if not store_answers(item_id=item_id):
+            outages.wait("settling", error)
+            return []
         log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
-    answered: list[SettledAnswer] = []
+    else:
+        outages.go_on("settling")
+        return answered
+    answered = []
     for order in orders:
         try:
             answered += tell_ledger(item_id=item_id, orders=[order])
         except (StoreUnreachable, ValueError) as error:
             if not store_answers(item_id=item_id):
-                log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
                 break
             log.error("hold_cannot_be_settled", item_id=item_id, order=str(order.number), error=str(error))
     return answered

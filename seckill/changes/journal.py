@@ -39,6 +39,7 @@ from seckill.models import Sale, SaleChange, SaleItem, reference_of
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
+from shop.background import outages
 from shop.databases.database_clock import database_now
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
@@ -218,7 +219,9 @@ def apply_pending(*, item_id: int, wait: bool | float = True) -> int:
             while locked and apply_next(item_id=item_id):
                 count += 1
         except StoreUnreachable as error:
-            log.warning("change_waits_for_store", item_id=item_id, error=str(error))
+            outages.wait(f"changes of item {item_id}", error)
+        else:
+            outages.go_on(f"changes of item {item_id}")
     return count
 
 

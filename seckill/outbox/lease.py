@@ -8,10 +8,9 @@ After giving the lease back, read the outbox once more. A reservation made short
 asked no other process to drain the item.
 """
 
-import structlog
 from django.core.cache import cache
 
-log = structlog.get_logger(__name__)
+from shop.background.outages import go_on, wait
 
 # Longer than a batch takes, so that the lease is kept while the process works; short, since after a kill -9 the item
 # waits for the end of the lease.
@@ -21,11 +20,13 @@ LEASE_SECONDS = 2.0
 def take(item_id: int) -> bool:
     """Take the item's lease. False if another process has it."""
     try:
-        return bool(cache.add(key_of(item_id), 1, LEASE_SECONDS))
+        is_ours = bool(cache.add(key_of(item_id), 1, LEASE_SECONDS))
     except Exception as error:
         # Any fault of the cache server.
-        log.warning("drain_without_lease", item_id=item_id, error=repr(error))
+        wait("lease", error)
         return True
+    go_on("lease")
+    return is_ours
 
 
 def keep(item_id: int) -> None:
@@ -33,7 +34,7 @@ def keep(item_id: int) -> None:
     try:
         cache.set(key_of(item_id), 1, LEASE_SECONDS)
     except Exception as error:
-        log.warning("drain_without_lease", item_id=item_id, error=repr(error))
+        wait("lease", error)
 
 
 def give_back(item_id: int) -> None:
@@ -41,7 +42,7 @@ def give_back(item_id: int) -> None:
     try:
         cache.delete(key_of(item_id))
     except Exception as error:
-        log.warning("drain_without_lease", item_id=item_id, error=repr(error))
+        wait("lease", error)
 
 
 def is_taken(item_id: int) -> bool:

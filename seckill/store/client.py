@@ -30,12 +30,13 @@ from redis.exceptions import (
     TimeoutError,
     TryAgainError,
 )
-from redis.sentinel import SentinelConnectionPool
+from redis.sentinel import MasterNotFoundError, SentinelConnectionPool
 
 from seckill.store.barrier import TooFewReplicas
 from seckill.store.breaker import breaker_of
 from seckill.store.cluster import ClusterNodes
 from seckill.store.failures import Cause, report_failure
+from shop.background.outages import ServerAway
 
 Result = TypeVar("Result")
 
@@ -50,7 +51,7 @@ _reconnected_s: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 _found: dict[str, tuple[object, Any]] = {}
 
 
-class StoreUnreachable(Exception):
+class StoreUnreachable(ServerAway):
     """The reservation store did not answer, or refused. A call that was under way may or may not have taken effect."""
 
     def __init__(self, message: str = "", *, cause: Cause = Cause.UNREACHABLE) -> None:
@@ -271,8 +272,10 @@ def _is_due(client: Redis) -> bool:
 def _failure(error: RedisError) -> StoreUnreachable:
     """The error to raise, after noting it for the log and the metrics."""
     cause = cause_of(error)
-    report_failure(cause, str(error))
-    return StoreUnreachable(str(error), cause=cause)
+    # The sentinels' error has all their clients after a colon, with every option of each.
+    message = str(error).partition(" : ")[0] if isinstance(error, MasterNotFoundError) else str(error)
+    report_failure(cause, message)
+    return StoreUnreachable(message, cause=cause)
 
 
 def cause_of(error: RedisError) -> Cause:

@@ -118,18 +118,24 @@ def check_durability(**_context: Any) -> list[CheckMessage]:
 
     Other commands do not run it, since it needs both stores.
     """
+    weaknesses: list[Weakness] = []
+    more: list[CheckMessage] = []
     try:
-        weaknesses = find_weaknesses()
+        weaknesses += weaknesses_of_store()
     except StoreUnreachable as error:
-        return [Error(f"The reservation store does not answer: {error}", id="seckill.E002")]
+        hint = "Start it, or set SECKILL_REDIS_URL to its address and password."
+        more.append(Error(f"The reservation store does not answer: {error}", hint=hint, id="seckill.E002"))
+    try:
+        weaknesses += weaknesses_of_database()
     except OperationalError as error:
-        return [Error(f"PostgreSQL does not answer: {error}", id="seckill.E003")]
-    warnings = [Warning(text, id="seckill.W002") for text in advice()]
+        hint = "Start it, or set DATABASE_URL to its address and password."
+        more.append(Error(f"PostgreSQL does not answer: {error}", hint=hint, id="seckill.E003"))
+    more += [Warning(text, id="seckill.W002") for text in advice()]
     if settings.SECKILL_ALLOW_WEAK_DURABILITY:
         allowed = "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
-        return [*(Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses), *warnings]
+        return [*(Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses), *more]
     refused = "Until then no sale can be published."
-    return [*(Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses), *warnings]
+    return [*(Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses), *more]
 
 
 def reason_to_refuse() -> str:

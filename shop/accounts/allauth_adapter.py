@@ -14,9 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from shop.accounts import mail_queue
+from shop.accounts.known_places import remember_device
 from shop.accounts.limits import count_sign_up
 from shop.accounts.mail_texts import account_message
-from shop.accounts.sign_in import check_password
+from shop.accounts.sign_in import check_password, name_key
 from shop.http.client_address import client_address
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
@@ -66,6 +67,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **more: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **more)
         bring_language(response, request, user_id=user.pk)
+        remember_device(response, request, account=name_key(user.get_username()))
         return response
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
+from shop.accounts.known_places import place_of, remember_network
 from shop.http.client_address import client_address, client_network
 from shop.http.rate_limits import forget, take
 
@@ -26,13 +27,16 @@ BY_NAME = "sign_in_by_name"
 def check_password(request: HttpRequest, *, username: str, password: str) -> AbstractBaseUser | None:
     """The user, or None if name or password is wrong. Raises LimitReached before the password is looked at.
 
-    `username` may also be the account's confirmed e-mail address. Attempts count for the account, however it is named.
+    `username` may also be the account's confirmed e-mail address. Attempts count for the account, however it is named,
+    and apart for each device and network from which it signed in lately.
 
-    A success frees the name's attempts and not the address's: otherwise an attacker could free them by signing in
+    A success frees these attempts and not the address's: otherwise an attacker could free them by signing in
     to an account of their own.
     """
     username = account_name(username)
-    by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": name_key(username)}
+    account = name_key(username)
+    key = account + place_of(request, account=account)
+    by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": key}
     take(action=BY_ADDRESS, rate=settings.SIGN_IN_LIMIT_BY_ADDRESS, key=client_network(request))
     take(**by_name)
     user = authenticate(request, username=username, password=password)
@@ -42,6 +46,7 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
         log.warning("sign_in_failed", user=known, address=client_address(request), path=request.path)
     else:
         forget(**by_name)
+        remember_network(request, account=account)
     return user
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from celery import Task, shared_task
 
+from shop.background.outages import AWAY, go_on, wait
 from shop.celery import app
 
 # A late sweep expires, since the next one does the same.
@@ -43,6 +44,8 @@ def queued_task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]],
 def sweep(*, queue: str, every_seconds: float | None, **options: Any) -> Callable[[Callable[[], int]], Any]:
     """Make a sweep of a function that does all the work that is due and returns how much that was.
 
+    While a server is away it returns 0: the next one does the work.
+
     Beat sends it every `every_seconds`; not at all if that is None.
     """
 
@@ -54,7 +57,13 @@ def sweep(*, queue: str, every_seconds: float | None, **options: Any) -> Callabl
             if not self.request.called_directly and time.monotonic() - _ended_at.get(name, 0.0) < GAP_SECONDS:
                 return 0
             try:
-                return function()
+                count = function()
+            except AWAY as error:
+                wait(name, error)
+                return 0
+            else:
+                go_on(name)
+                return count
             finally:
                 _ended_at[name] = time.monotonic()
 

@@ -8,12 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-import structlog
 from django.core.cache import cache
 
 from shop.background.lazy_thread import LazyThread
-
-log = structlog.get_logger(__name__)
+from shop.background.outages import go_on, wait
 
 INTERVAL_SECONDS = 1.0
 
@@ -49,7 +47,9 @@ class SharedCounts:
                 cache.incr(self._key(word), count)
         except Exception as error:
             # The cache server is away, or was emptied in between.
-            log.warning("counts_not_written", counts=self._prefix, error=repr(error))
+            wait(self._prefix, error)
+        else:
+            go_on(self._prefix)
 
     def in_all_processes(self, words: Iterable[str]) -> dict[str, int]:
         """How often each word was counted, since the cache server was last emptied."""

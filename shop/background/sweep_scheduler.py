@@ -16,6 +16,7 @@ from celery.beat import ScheduleEntry, Scheduler
 from celery.result import AsyncResult
 from celery.schedules import schedstate, schedule
 
+from shop.background.outages import AWAY, go_on, wait
 from shop.celery import messages_waiting
 
 log = structlog.get_logger(__name__)
@@ -53,6 +54,15 @@ class SweepScheduler(Scheduler):
     def __init__(self, *args: Any, **more: Any) -> None:
         self._long_queues: set[str] = set()
         super().__init__(*args, **more)
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Send the task. Celery logs two tracebacks for each one that cannot be sent, ten times a second."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except AWAY as error:
+            wait("beat", error)
+        else:
+            go_on("beat")
 
     def apply_async(
         self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any

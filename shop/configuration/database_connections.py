@@ -7,9 +7,12 @@ DIRECT_DATABASE_URL is the address without the pooler, for what needs a session.
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
+POSTGRESQL = "django.db.backends.postgresql"
 # The alias of the connection that bypasses the pooler, and of the one that reads from a replica. Either may be missing.
 DIRECT = "direct"
 REPLICA = "replica"
@@ -44,12 +47,17 @@ def databases(
     """
     if SCHEMA_COMMANDS.intersection(argv[1:2]):
         # Without the other aliases, so that none of them can be named by mistake.
-        given = environ.Env.db_url_config(owner_url or direct_url or url)
+        name = "OWNER_DATABASE_URL" if owner_url else "DIRECT_DATABASE_URL" if direct_url else "DATABASE_URL"
+        given = read_url(owner_url or direct_url or url, setting=name)
         return {"default": straight(given, timeouts=SCHEMA_TIMEOUTS)}
     parsed = {
-        name: environ.Env.db_url_config(text)
-        for name, text in (("default", url), (DIRECT, direct_url), (REPLICA, replica_url))
-        if text
+        alias: read_url(text, setting=setting)
+        for alias, setting, text in (
+            ("default", "DATABASE_URL", url),
+            (DIRECT, "DIRECT_DATABASE_URL", direct_url),
+            (REPLICA, "REPLICA_DATABASE_URL", replica_url),
+        )
+        if text or alias == "default"
     }
     found = {"default": pooled(parsed["default"]) if DIRECT in parsed else straight(parsed["default"])}
     if DIRECT in parsed:
@@ -58,6 +66,19 @@ def databases(
     if REPLICA in parsed:
         found[REPLICA] = {**pooled(parsed[REPLICA]), "TEST": {"MIRROR": "default"}}
     return found
+
+
+def read_url(url: str, *, setting: str) -> dict[str, Any]:
+    """Django's settings of the address. Raises ImproperlyConfigured, with the name of the setting and no password."""
+    try:
+        if environ.Env.DB_SCHEMES.get(urlsplit(url).scheme) == POSTGRESQL:
+            return dict(environ.Env.db_url_config(url))
+    except ValueError:
+        # A port that is no number.
+        pass
+    raise ImproperlyConfigured(
+        f"{setting} is not the address of a PostgreSQL database: write postgres://user:password@host:5432/name."
+    )
 
 
 def straight(given: dict[str, Any], *, timeouts: Mapping[str, str | int] = SESSION_TIMEOUTS) -> dict[str, Any]:

@@ -1,8 +1,26 @@
 """The form of log lines: logfmt, from structlog and from the standard library alike."""
 
+import logging
 from typing import Any
 
 import structlog
+from structlog.typing import EventDict
+
+TEXT_LENGTH_MAX = 600
+
+
+class WithoutTraceback(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = record.exc_text = None
+        return True
+
+
+def shortened(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Cut texts that are too long for a person to read. Redis clients show all their options in some errors."""
+    for name, value in event.items():
+        if isinstance(value, str) and len(value) > TEXT_LENGTH_MAX and name != "exception":
+            event[name] = f"{value[:TEXT_LENGTH_MAX]}…"
+    return event
 
 
 def logging_settings(*, level: str) -> dict[str, Any]:
@@ -26,7 +44,11 @@ def logging_settings(*, level: str) -> dict[str, Any]:
         "formatters": {
             "line": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "processor": structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"]),
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    shortened,
+                    structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"]),
+                ],
                 "foreign_pre_chain": [
                     structlog.stdlib.add_logger_name,
                     structlog.stdlib.add_log_level,
@@ -37,5 +59,11 @@ def logging_settings(*, level: str) -> dict[str, Any]:
         },
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["console"], "level": level},
-        "loggers": {"django.request": {"level": "ERROR"}},
+        "filters": {"one_line": {"()": WithoutTraceback}},
+        "loggers": {
+            # shop/http/request_log.py logs the same requests, once.
+            "django.request": {"level": "CRITICAL"},
+            # Anybody can send a wrong Host, and the traceback is always the same.
+            "django.security.DisallowedHost": {"filters": ["one_line"]},
+        },
     }

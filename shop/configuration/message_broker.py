@@ -59,7 +59,7 @@ def chosen_settings(url: str, *, task_seconds_max: int) -> dict[str, Any]:
     }
     if scheme.partition("+")[0] not in ("redis", "rediss"):
         return {"broker_url": url, "broker_transport_options": options}
-    address = read_address(url)
+    address = read_address(url, setting="CELERY_BROKER_URL")
     if address.kind is StoreKind.SENTINEL:
         return sentinel_settings(address, options)
     refuse_cluster(url, setting="CELERY_BROKER_URL")
@@ -68,7 +68,7 @@ def chosen_settings(url: str, *, task_seconds_max: int) -> dict[str, Any]:
 
 def refuse_cluster(url: str, *, setting: str) -> None:
     """Raises ImproperlyConfigured if the address is that of a Cluster."""
-    if read_address(url).kind is StoreKind.CLUSTER:
+    if read_address(url, setting=setting).kind is StoreKind.CLUSTER:
         raise ImproperlyConfigured(
             f"{setting} is the address of a Redis Cluster, which can be the reservation store (SECKILL_REDIS_URL) and "
             "nothing else: Celery has no transport for it. For cache, sessions and broker name one server, redis://…, "

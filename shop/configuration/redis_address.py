@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 SENTINEL_PORT = 26379
 STORE_PORT = 6379
+# What an error calls an address that no setting gave.
+STORE = "The address of a Redis store"
 
 
 class StoreKind(StrEnum):
@@ -42,12 +44,28 @@ class RedisAddress:
     sentinel_password: str | None = field(repr=False)
 
 
-def read_address(url: str) -> RedisAddress:
-    """Raises ImproperlyConfigured, with what an address looks like and without its password."""
+class Unreadable(Exception):
+    """Why an address cannot be read."""
+
+
+def read_address(url: str, *, setting: str = STORE) -> RedisAddress:
+    """Raises ImproperlyConfigured, with the name of the setting, what an address looks like, and no password."""
+    try:
+        return read_parts(url)
+    except Unreadable as error:
+        shown = url.rpartition("@")[2].partition("?")[0]
+        raise ImproperlyConfigured(
+            f"{setting} cannot be read: {error}, in …{shown}. Use redis://host:6379/0, "
+            "redis+sentinel://host:26379,host:26379,host:26379/name, or redis+cluster://host:6379,host:6379 with "
+            "user:password@ before the first host."
+        ) from None
+
+
+def read_parts(url: str) -> RedisAddress:
     parts = urlsplit(url)
     base, _plus, suffix = parts.scheme.partition("+")
     if base not in ("redis", "rediss") or suffix not in ("", "sentinel", "cluster"):
-        raise _unreadable(f"its scheme is {parts.scheme!r}", url)
+        raise Unreadable(f"its scheme is {parts.scheme!r}")
     kind = StoreKind(suffix) if suffix else StoreKind.SINGLE
     user, _at, hosts = parts.netloc.rpartition("@")
     username, _colon, password = user.partition(":")
@@ -56,16 +74,16 @@ def read_address(url: str) -> RedisAddress:
         name, database = "", name
     query = {field: values[0] for field, values in parse_qs(parts.query).items()}
     if kind is StoreKind.SENTINEL and not name:
-        raise _unreadable("the name of the primary is missing", url)
+        raise Unreadable("the name of the primary is missing")
     if database and not (database.isascii() and database.isdigit()):
-        raise _unreadable("its database is no number", url)
+        raise Unreadable("its database is no number")
     if kind is StoreKind.CLUSTER and int(database or 0):
-        raise _unreadable("a cluster has no databases", url)
+        raise Unreadable("a cluster has no databases")
     return RedisAddress(
         url=url,
         kind=kind,
         tls=base == "rediss",
-        hosts=tuple(_host(host, kind=kind, url=url) for host in hosts.split(",")),
+        hosts=tuple(_host(host, kind=kind) for host in hosts.split(",")),
         username=unquote(username) or None,
         password=unquote(password) or None,
         database=int(database or 0),
@@ -75,22 +93,13 @@ def read_address(url: str) -> RedisAddress:
     )
 
 
-def _host(text: str, *, kind: StoreKind, url: str) -> tuple[str, int]:
+def _host(text: str, *, kind: StoreKind) -> tuple[str, int]:
     default = SENTINEL_PORT if kind is StoreKind.SENTINEL else STORE_PORT
     try:
         host = urlsplit(f"//{text}")
         port = host.port
     except ValueError:
-        raise _unreadable("the port of a host is no number", url) from None
+        raise Unreadable("the port of a host is no number") from None
     if not host.hostname:
-        raise _unreadable("a host is missing", url)
+        raise Unreadable("a host is missing")
     return host.hostname, port or default
-
-
-def _unreadable(reason: str, url: str) -> ImproperlyConfigured:
-    shown = url.rpartition("@")[2].partition("?")[0]
-    return ImproperlyConfigured(
-        f"The address of a Redis store cannot be read: {reason}, in …{shown}. Use redis://host:6379/0, "
-        "redis+sentinel://host:26379,host:26379,host:26379/name, or redis+cluster://host:6379,host:6379 with "
-        "user:password@ before the first host."
-    )

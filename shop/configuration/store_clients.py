@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.configuration.redis_address import RedisAddress, StoreKind, read_address
+from shop.configuration.redis_address import STORE, RedisAddress, StoreKind, read_address
 
 # How long one sentinel may take to say where the primary is.
 SENTINEL_SECONDS = 0.2
@@ -14,15 +14,16 @@ SENTINEL_SECONDS = 0.2
 MANAGED_STORES = ("memorydb", "elasticache-synchronous")
 
 
-def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
+def redis_cache(url: str, *, timeout_seconds: float, setting: str = STORE) -> dict[str, Any]:
     """A django-redis cache that gives up after `timeout_seconds` and never repeats a command by itself.
 
     The address decides whether one server is asked, or several behind Sentinel or as a Cluster
-    (shop/configuration/redis_address.py); a Cluster is for the reservation store alone. Raises ImproperlyConfigured.
+    (shop/configuration/redis_address.py); a Cluster is for the reservation store alone. Raises ImproperlyConfigured,
+    with the name of the setting.
 
     redis-py repeats failed commands by default. Whether a command may be repeated is ours to decide, so retry is 0.
     """
-    address = read_address(url)
+    address = read_address(url, setting=setting)
     # A string would be divided at its commas, which a Cluster has between its hosts.
     location, more = [url], dict[str, Any]()
     if address.kind is StoreKind.SENTINEL:

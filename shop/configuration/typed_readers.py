@@ -1,4 +1,8 @@
-"""Readers of environment variables for which django-environ has no type. Each raises ImproperlyConfigured."""
+"""Readers of environment variables. A wrong value raises ImproperlyConfigured with the name of the variable."""
+
+import json
+from typing import Any
+from zoneinfo import available_timezones
 
 import environ
 import limits
@@ -6,6 +10,44 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 
 from shop.prices.money import UnknownCurrency, known_currency
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+DAY_SECONDS, YEAR_SECONDS = 86_400, 31_536_000
+ON, OFF = {"1", "true", "on", "yes", "y"}, {"0", "false", "off", "no", "n", ""}
+
+
+EXPECTED = {int: "a whole number", json.loads: "JSON"}
+
+
+def strict_env() -> environ.Env:
+    """django-environ, whose errors name the variable, and in which a mistyped word does not turn a switch off.
+
+    Values are not shown: they may be secrets.
+    """
+    env = environ.Env()
+    read = env.get_value
+
+    def get_value(name: str, cast: Any = None, default: Any = environ.Env.NOTSET, parse_default: bool = False) -> Any:
+        if cast is bool and str(env.ENVIRON.get(name, "")).strip().lower() not in ON | OFF:
+            raise ImproperlyConfigured(f"{name} must be 1 or 0.")
+        try:
+            return read(name, cast, default, parse_default)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name} must be {EXPECTED.get(cast, 'written otherwise')}.") from None
+
+    env.get_value = get_value
+    return env
+
+
+def email_url(env: environ.Env, name: str, *, default: str) -> dict[str, Any]:
+    """Django's settings of a mail server."""
+    try:
+        return dict(env.email_url(name, default=default))
+    except (ValueError, ImproperlyConfigured):
+        raise ImproperlyConfigured(
+            f"{name} is not the address of a mail server: write smtp+tls://user:password@host:587, "
+            "filemail:////directory or consolemail://."
+        ) from None
 
 
 def rate(env: environ.Env, name: str, *, default: str) -> str:
@@ -47,3 +89,33 @@ def languages(env: environ.Env, name: str, *, default: list[str]) -> list[tuple[
     if unknown := [code for code in codes if "name_local" not in LANG_INFO.get(code, {})]:
         raise ImproperlyConfigured(f"{name} has codes that Django does not know: {', '.join(unknown)}")
     return [(code, str(LANG_INFO[code]["name_local"])) for code in codes]
+
+
+def zone(env: environ.Env, name: str, *, default: str) -> str:
+    """A zone of the time zone database."""
+    text: str = env.str(name, default=default)
+    if text not in available_timezones():
+        raise ImproperlyConfigured(f"{name} is {text!r}, which is no time zone. Write one such as Asia/Shanghai.")
+    return text
+
+
+def log_level(env: environ.Env, name: str, *, default: str) -> str:
+    text: str = env.str(name, default=default)
+    if text not in LOG_LEVELS:
+        raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(LOG_LEVELS)}.")
+    return text
+
+
+def hsts(env: environ.Env, *, https: bool) -> tuple[int, bool, bool]:
+    """For how long browsers use TLS alone, whether for subdomains too, and whether for people who were never here.
+
+    What a browser has heard cannot be taken back, so the default is a day for this host alone.
+    """
+    seconds: int = env.int("HSTS_SECONDS", default=DAY_SECONDS)
+    subdomains: bool = env.bool("HSTS_SUBDOMAINS", default=False)
+    preload: bool = env.bool("HSTS_PRELOAD", default=False)
+    if preload and not (subdomains and seconds >= YEAR_SECONDS):
+        raise ImproperlyConfigured(
+            f"HSTS_PRELOAD needs HSTS_SUBDOMAINS=1 and HSTS_SECONDS={YEAR_SECONDS} or more, or browsers refuse it."
+        )
+    return (seconds, subdomains, preload) if https else (0, False, False)

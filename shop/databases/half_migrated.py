@@ -11,6 +11,7 @@ from django.apps import apps
 from django.core.checks import CheckMessage, Error
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -47,3 +48,10 @@ def half_migrated_apps(connection: BaseDatabaseWrapper) -> Iterator[str]:
 
 def tables_of(app_label: str) -> set[str]:
     return {model._meta.db_table for model in apps.get_app_config(app_label).get_models()}
+
+
+def missing_migrations(connection: BaseDatabaseWrapper) -> list[str]:
+    """The migrations of this release that the database does not have yet."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]

@@ -11,17 +11,15 @@ from typing import Any
 import structlog
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.csrf import csrf_failure as django_csrf_failure
-from django_redis.exceptions import ConnectionInterrupted
-from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
+from shop.background.outages import AWAY
 from shop.http.parsers import BodyTooLarge
 from shop.http.problem_codes import type_of
 from shop.http.rate_limits import LimitReached
@@ -195,7 +193,7 @@ def too_many_requests(request: HttpRequest) -> HttpResponse:
 
 def is_outage(error: BaseException | None) -> bool:
     """Whether the error means that PostgreSQL or a Redis server cannot be reached at the moment."""
-    return isinstance(error, OperationalError | InterfaceError | ConnectionInterrupted | RedisError)
+    return isinstance(error, AWAY)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

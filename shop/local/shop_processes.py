@@ -51,7 +51,7 @@ def _web(*, settings: RunSettings) -> Process:
     # The name that granian itself reads, so that the same word works here and in deploy/.
     argv += ["--workers", os.environ.get("GRANIAN_WORKERS", "2"), "--no-ws", "--workers-kill-timeout", "3"]
     # granian restarts its own workers; the supervisor restarts granian.
-    argv += ["--respawn-failed-workers"]
+    argv += ["--respawn-failed-workers", "--log-config", "web/granian_logs.json"]
     return _python(
         settings,
         argv,
@@ -67,7 +67,7 @@ def worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, co
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(set_as_current=False)
     client.conf.update(broker_settings(broker_url, task_seconds_max=60))
-    argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
+    argv = ["-m", "celery", "-q", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
     argv += ["-Q", queues, "-c", str(count)]
     # Workers need not know each other, and start some seconds sooner without these.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
@@ -83,7 +83,7 @@ def worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, co
 
 
 def _beat(*, settings: RunSettings) -> Process:
-    argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
+    argv = ["-m", "celery", "-q", "-A", "shop", "beat", "-l", _log_level()]
     return _python(
         settings,
         argv,

@@ -69,6 +69,16 @@ def test_alerts_are_whole() -> None:
             assert rule["expr"].count(opening) == rule["expr"].count(closing), rule["alert"]
 
 
+def test_a_server_that_is_away_is_named_once() -> None:
+    """Its figures are missing then. An alert on missing figures would name a second cause, and the wrong one."""
+    absent = [rule["expr"] for rule in ALERTS if "absent(stampede_" in rule["expr"]]
+    assert absent
+    assert all(expression.endswith("and on() min(stampede_source_up) == 1") for expression in absent)
+    [down] = [rule for rule in ALERTS if rule["alert"] == "StampedeServerDown"]
+    assert down["expr"] == "max by (source) (stampede_source_up) == 0"
+    assert down["labels"]["severity"] == "page"
+
+
 def test_the_autoscaler_asks_for_what_the_adapter_gives(exported: dict[str, set[str]]) -> None:
     wanted = {
         metric["external"]["metric"]["name"]

@@ -34,7 +34,7 @@ def all_queues() -> set[str]:
 
 
 def workers(commands: Commands) -> list[list[str]]:
-    return [words for words in commands.values() if words[:4] == ["celery", "-A", "shop", "worker"]]
+    return [words for words in commands.values() if words[:5] == ["celery", "-q", "-A", "shop", "worker"]]
 
 
 def queues_of(words: list[str]) -> list[str]:
@@ -63,9 +63,11 @@ def test_all_parts_are_started(layout: str) -> None:
     commands = LAYOUTS[layout]().values()
     starts = [" ".join(words) for words in commands]
     assert sum(start.startswith("granian --interface rsgi web.rsgi:application") for start in starts) == 2
-    assert any(start.startswith("celery -A shop beat") for start in starts)
+    assert any(start.startswith("celery -q -A shop beat") for start in starts)
     assert any(start.startswith("python manage.py migrate") for start in starts)
     assert all("--no-ws" in start for start in starts if start.startswith("granian"))
+    # Without it, its lines have no time.
+    assert all("--log-config web/granian_logs.json" in start for start in starts if start.startswith("granian"))
 
 
 @each_layout

@@ -62,7 +62,7 @@ def test_each_host_has_the_files_of_the_release_and_not_only_the_one_that_migrat
         for name in ("Wants", "After"):
             assert "stampede-prepare.service" in " ".join(values_of(unit, "Unit", name)).split(), f"{path.name}: {name}"
     commands = " ".join(values_of(read_unit(SYSTEMD / "stampede-prepare.service"), "Service", "ExecStart"))
-    assert "compile_translations()" in commands
+    assert "manage.py compilemessages" in commands
     assert "collectstatic --noinput" in commands
     # Without --clear: the files of the release before are asked for by its pages.
     assert "--clear" not in commands

@@ -225,7 +225,7 @@ def test_a_sweep_without_the_store_is_a_warning_and_the_next_one_drains(
     reserve(item, buyer)
     healthy = store_away(settings)
     assert tasks.sweep_outboxes() == 0
-    assert "sweep_waits_for_store" in caplog.text
+    assert "work_waits" in caplog.text
     settings.CACHES = healthy
     assert tasks.sweep_outboxes() == 1
 

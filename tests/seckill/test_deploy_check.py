@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shop.local.postgres import PostgresServer
+from tests.other_database import own_url
 from tests.own_store import START_SECONDS, free_port, running
 from tests.steps.operating import EVERYTHING_IS_WELL, ROOT, check
 
@@ -19,6 +20,8 @@ NOWHERE = {
     "SECKILL_REDIS_URL": "redis://127.0.0.1:1/0",
     "REDIS_URL": "redis://127.0.0.1:1/0",
 }
+
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
@@ -50,7 +53,7 @@ def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: 
         postgres_with(server_directory, *weak) as postgres,
     ):
         urls = {"SECKILL_REDIS_URL": store.url, "DATABASE_URL": postgres.url}
-        code, printed = check("--deploy", **urls)
+        code, printed = check("--deploy", "--tag", "durability", **urls)
         assert code == 1
         for advice in (
             "Set appendfsync always",
@@ -63,14 +66,14 @@ def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: 
         assert printed.count("(seckill.E001)") == 5
         assert "identified 5 issues" in printed
 
-        code, printed = check("--deploy", **urls, SECKILL_ALLOW_WEAK_DURABILITY="1")
+        code, printed = check("--deploy", "--tag", "durability", **urls, SECKILL_ALLOW_WEAK_DURABILITY="1")
         assert code == 0
         assert printed.count("(seckill.W001)") == 5
         assert printed.count("HINT: Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set.") == 5
 
 
 def test_the_setting_of_the_role_or_the_connection_counts() -> None:
-    url = f"{os.environ['DATABASE_URL']}?options=-c%20synchronous_commit%3Doff"
+    url = f"{own_url()}?options=-c%20synchronous_commit%3Doff"
     code, printed = check("--deploy", DATABASE_URL=url)
     assert code == 1
     assert "(seckill.E001) PostgreSQL confirms orders before they are on disk" in printed
@@ -84,6 +87,13 @@ def test_a_server_that_does_not_answer_is_an_error(name: str, words: str) -> Non
     code, printed = check("--deploy", **{name: NOWHERE[name]})
     assert code == 1
     assert words in printed
+    assert "Traceback" not in printed
+
+
+def test_each_server_that_does_not_answer_is_named() -> None:
+    code, printed = check("--deploy", **NOWHERE)
+    assert code == 1
+    assert [f"({name})" for name in ("seckill.E002", "seckill.E003", "shop.E011") if f"({name})" not in printed] == []
     assert "Traceback" not in printed
 
 

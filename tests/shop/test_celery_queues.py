@@ -23,9 +23,8 @@ def queues_of_workers() -> list[list[str]]:
 def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
     taken = [queue for queues in queues_of_workers() for queue in queues]
     assert sorted(taken) == sorted({*QUEUES.values(), app.conf.task_default_queue})
-    readme = [
-        line.split(",") for line in re.findall(r"celery -A shop worker -Q (\S+)", (ROOT / "README.md").read_text())
-    ]
+    text = (ROOT / "README.md").read_text()
+    readme = [line.split(",") for line in re.findall(r"celery -q -A shop worker -n \S+ -Q (\S+)", text)]
     assert readme == queues_of_workers()
 
 

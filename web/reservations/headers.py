@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from seckill.outcomes import Outcome
 from shop.http.problems import CONTENT_TYPE
+from shop.http.request_log import HEADER as REQUEST_ID
 from web.reservations.calls import Kind, OrdinaryCall
 from web.wsgi_request import RawAnswer
 
@@ -45,7 +46,8 @@ class HeaderTemplate:
 
 
 def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTemplate:
-    return HeaderTemplate(status, tuple((name, "" if name in VALUES else value) for name, value in headers))
+    kept = ((name, "" if name in VALUES else value) for name, value in headers if name != REQUEST_ID)
+    return HeaderTemplate(status, tuple(kept))
 
 
 def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> RawAnswer:

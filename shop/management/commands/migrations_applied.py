@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+
+from shop.databases.half_migrated import missing_migrations
 
 # A pooler whose PostgreSQL is away keeps its clients waiting for minutes.
 SECONDS_MAX = 10.0
@@ -35,10 +36,8 @@ class Command(BaseCommand):
 def ask() -> Answer:
     """The migrations that are missing, or why that cannot be known."""
     try:
-        executor = MigrationExecutor(connection)
-        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        return missing_migrations(connection)
     except DatabaseError as error:
         return error
     finally:
         connection.close()
-    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]

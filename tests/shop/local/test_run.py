@@ -163,7 +163,7 @@ def test_a_second_run_in_the_same_directory_says_who_holds_it(run: Run) -> None:
 
 
 def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
-    for name, words in (("worker", "celery -A shop worker"), ("web", "-m granian")):
+    for name, words in (("worker", "celery -q -A shop worker"), ("web", "-m granian")):
         killed = run.pid_of(words)
         os.kill(killed, signal.SIGKILL)
         run.wait_for(f"{name} ended by SIGKILL; restarting it")

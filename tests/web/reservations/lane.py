@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import Any
 
 from seckill.models import SaleItem
+from shop.http.request_log import HEADER as REQUEST_ID
 from shop.wsgi import application as django
 from tests.web.reservations.shadow import scope_of
 from web.reservations.calls import read_call
@@ -24,6 +25,12 @@ class Answer:
     status: str
     headers: list[tuple[str, str]]
     body: bytes
+    # Of one call of the view. Answers of the lane have none.
+    request_id: str = field(default="", init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.request_id = dict(self.headers).get(REQUEST_ID, "")
+        self.headers = [(name, value) for name, value in self.headers if name != REQUEST_ID]
 
     def without_ids_and_times(self) -> tuple[str, list[tuple[str, str]], bytes]:
         """And without waits: up to a second may have passed, and waits are spread by the time."""
@@ -69,10 +76,12 @@ class Lane:
         ordinary = read_call(scope_of(request), request["wsgi.input"].getvalue())
         if ordinary is not None and (found := self.hot.answer(ordinary)):
             status, headers, body = found
+            assert REQUEST_ID not in dict(headers), "that of the call from which the lane has learnt"
             return Answer(f"{status} {HTTPStatus(status).phrase}", headers, body)
         answer = call(self.view, request)
         if ordinary is not None:
-            self.views.learn(ordinary, (int(answer.status.split(" ")[0]), answer.headers, answer.body))
+            headers = [*answer.headers, (REQUEST_ID, answer.request_id)]
+            self.views.learn(ordinary, (int(answer.status.split(" ")[0]), headers, answer.body))
         return answer
 
 

@@ -1,0 +1,155 @@
+"""The checks of `manage.py check --deploy` for what a shop needs around it: each says what to set or to run.
+
+Other commands do not run them, since they ask servers. PostgreSQL and the reservation store are asked by
+seckill/store/durability.py, which names them when they are away.
+"""
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import DatabaseError, connections
+from django.http.request import validate_host
+from django.utils.translation import to_locale
+
+from shop.configuration.database_connections import DIRECT
+from shop.configuration.redis_address import StoreKind, read_address
+from shop.databases.half_migrated import missing_migrations
+from shop.http.health import SOURCES, result_of
+from shop.languages.translations import not_compiled
+
+# Where mails go that reach nobody.
+LOCAL_MAIL = ("console", "filebased", "locmem", "dummy")
+NAMED_MAX = 3
+
+
+def check_addresses(**_context: Any) -> Iterator[CheckMessage]:
+    """Where buyers, mails and payment companies find the shop."""
+    address = urlsplit(settings.SHOP_URL)
+    host = address.hostname or ""
+    if is_local(host):
+        yield Error(
+            f"SHOP_URL is {settings.SHOP_URL}: links in mails, and the way back from payment, lead to this machine.",
+            hint="Set SHOP_URL to the address at which buyers open the shop, such as https://shop.example.",
+            id="shop.E005",
+        )
+    elif not validate_host(host, settings.ALLOWED_HOSTS):
+        yield Error(
+            f"SHOP_URL is {settings.SHOP_URL}, but ALLOWED_HOSTS has no {host}: links in mails are answered with 400.",
+            hint=f"Add {host} to ALLOWED_HOSTS.",
+            id="shop.E006",
+        )
+    if settings.HTTPS and address.scheme != "https":
+        yield Error(
+            f"SHOP_URL is {settings.SHOP_URL}, but HTTPS is 1.",
+            hint="Let SHOP_URL begin with https://.",
+            id="shop.E007",
+        )
+    if all(is_local(name.strip("[]")) for name in settings.ALLOWED_HOSTS):
+        yield Error(
+            "ALLOWED_HOSTS has names of this machine alone: buyers get 400 for every page.",
+            hint="Set ALLOWED_HOSTS to the shop's host name, with localhost beside it for health checks.",
+            id="shop.E008",
+        )
+    if settings.HTTPS and not settings.TRUSTED_PROXIES:
+        yield Error(
+            "HTTPS is 1, so a proxy is in front, but TRUSTED_PROXIES is 0: all buyers share the limits of one address.",
+            hint="Set TRUSTED_PROXIES to the number of proxies that append to X-Forwarded-For, usually 1.",
+            id="shop.E009",
+        )
+
+
+def is_local(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host in ("", "localhost") or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def check_mail(**_context: Any) -> Iterator[CheckMessage]:
+    kind = settings.EMAIL_BACKEND.split(".")[-2]
+    if kind in LOCAL_MAIL:
+        yield Error(
+            f"No mail reaches a buyer: EMAIL_URL leads to “{kind}”.",
+            hint="Set EMAIL_URL to your mail server, such as smtp+tls://user:password@mail.example:587.",
+            id="shop.E010",
+        )
+    if "@localhost" in settings.DEFAULT_FROM_EMAIL:
+        yield Warning(
+            f"Mails are sent from “{settings.DEFAULT_FROM_EMAIL}”, which other mail servers refuse.",
+            hint="Set DEFAULT_FROM_EMAIL to an address of yours, such as Shop <shop@shop.example>.",
+            id="shop.W001",
+        )
+
+
+def check_servers(**_context: Any) -> Iterator[CheckMessage]:
+    """The cache and the broker answer, and neither is the reservation store."""
+    for source, setting in (("cache", "REDIS_URL"), ("broker", "CELERY_BROKER_URL")):
+        if (answer := result_of(SOURCES[source])) != "ok":
+            yield Error(
+                f"The {source} does not answer ({answer}).",
+                hint=f"Start it, or set {setting} to its address and password.",
+                id="shop.E011",
+            )
+    store = server_at(settings.SECKILL_REDIS_URL)
+    # The broker is the cache's server where it has no address of its own.
+    for url, setting in {settings.BROKER_URL: "CELERY_BROKER_URL", settings.REDIS_URL: "REDIS_URL"}.items():
+        if store & server_at(url):
+            yield Error(
+                f"{setting} leads to the server of SECKILL_REDIS_URL. Sessions and messages would fill the memory of "
+                "the reservation store, and wait for its disk.",
+                hint=f"Start a second server and set {setting} to it. The reservation store is for reservations alone.",
+                id="shop.E012",
+            )
+
+
+def server_at(url: str) -> set[tuple[str, str, int]]:
+    """The server of an address without its database; behind Sentinel, the primary as each sentinel knows it."""
+    if not urlsplit(url).scheme.startswith("redis"):
+        return set()
+    address = read_address(url)
+    name = address.name if address.kind is StoreKind.SENTINEL else ""
+    return {(name, host, port) for host, port in address.hosts}
+
+
+def check_tables(**_context: Any) -> Iterator[CheckMessage]:
+    try:
+        missing = missing_migrations(connections[DIRECT if DIRECT in connections.settings else "default"])
+    except DatabaseError:
+        # Said by the check of its settings.
+        return
+    if missing:
+        yield Error(
+            f"The database lacks {len(missing)} migrations of this release: {some_of(missing)}.",
+            hint="Run `python manage.py migrate`.",
+            id="shop.E013",
+        )
+
+
+def check_files(**_context: Any) -> Iterator[CheckMessage]:
+    """Translations and static files were made for this release."""
+    locales = {to_locale(code) for code, _name in settings.LANGUAGES}
+    if languages := sorted({path.parts[-3] for path in not_compiled()} & locales):
+        yield Error(
+            f"The translations are not compiled: {', '.join(languages)}. Pages would be in English.",
+            hint="Run `python manage.py compilemessages`.",
+            id="shop.E014",
+        )
+    storage: Any = staticfiles_storage
+    names = [name.replace("\\", "/") for finder in get_finders() for name, _storage in finder.list([".*", "*~"])]
+    if missing := [name for name in names if name not in storage.hashed_files]:
+        yield Error(
+            f"{len(missing)} static files are not collected: {some_of(missing)}. Pages have no styles and scripts.",
+            hint="Run `python manage.py collectstatic --noinput`.",
+            id="shop.E015",
+        )
+
+
+def some_of(names: list[str]) -> str:
+    return ", ".join(names[:NAMED_MAX]) + (" …" if len(names) > NAMED_MAX else "")

@@ -1,0 +1,142 @@
+"""`check --deploy` names what a shop lacks that would start and could not sell, with what to set or to run."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.checks import CheckMessage
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from pytest_django import Settings
+
+from orders.apps import check_payments
+from shop import deploy_checks
+from shop.http import health
+from shop.languages import translations
+from tests.steps.operating import check_in
+from tests.steps.store import store_away
+
+
+def told(messages: Iterator[CheckMessage] | list[CheckMessage]) -> dict[str, str]:
+    """What each check says, with what to do, by its id."""
+    return {str(message.id): f"{message.msg} {message.hint}" for message in messages}
+
+
+@pytest.fixture
+def real_shop(settings: Settings) -> Settings:
+    settings.HTTPS = True
+    settings.TRUSTED_PROXIES = 1
+    settings.SHOP_URL = "https://shop.example"
+    settings.ALLOWED_HOSTS = ["shop.example", "localhost"]
+    return settings
+
+
+def test_addresses_of_a_real_shop_are_right(real_shop: Settings) -> None:
+    assert told(deploy_checks.check_addresses()) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code", "words"),
+    [
+        ("SHOP_URL", "http://127.0.0.1:8000", "shop.E005", "Set SHOP_URL"),
+        ("SHOP_URL", "https://[::1]", "shop.E005", "Set SHOP_URL"),
+        ("SHOP_URL", "https://localhost", "shop.E005", "Set SHOP_URL"),
+        ("SHOP_URL", "https://other.example", "shop.E006", "Add other.example to ALLOWED_HOSTS"),
+        ("SHOP_URL", "http://shop.example", "shop.E007", "SHOP_URL begin with https://"),
+        ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "shop.E008", "Set ALLOWED_HOSTS"),
+        ("TRUSTED_PROXIES", 0, "shop.E009", "Set TRUSTED_PROXIES"),
+    ],
+)
+def test_an_address_that_nobody_reaches_is_an_error(
+    name: str, value: Any, code: str, words: str, real_shop: Settings
+) -> None:
+    setattr(real_shop, name, value)
+    assert words in told(deploy_checks.check_addresses())[code]
+
+
+@pytest.mark.parametrize("kind", ["console", "filebased", "locmem", "dummy"])
+def test_mails_that_stay_here_are_an_error(kind: str, settings: Settings) -> None:
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{kind}.EmailBackend"
+    settings.DEFAULT_FROM_EMAIL = "shop@shop.example"
+    assert "Set EMAIL_URL" in told(deploy_checks.check_mail())["shop.E010"]
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    assert told(deploy_checks.check_mail()) == {}
+    settings.DEFAULT_FROM_EMAIL = "Stampede <shop@localhost>"
+    assert "Set DEFAULT_FROM_EMAIL" in told(deploy_checks.check_mail())["shop.W001"]
+
+
+def test_a_shop_in_which_nobody_can_pay_is_a_warning(settings: Settings) -> None:
+    settings.PAYMENT_PROVIDERS = []
+    settings.LOAD_TESTS = False
+    assert "Set PAYMENT_PROVIDERS" in told(check_payments())["orders.W002"]
+
+
+def test_a_cache_or_broker_that_is_away_is_an_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(deploy_checks.check_servers()) == {}
+    former = store_away(settings, "default")
+    assert "set REDIS_URL" in told(deploy_checks.check_servers())["shop.E011"]
+    settings.CACHES = former
+    monkeypatch.setitem(health.SOURCES, "broker", lambda: 1 / 0)
+    assert "set CELERY_BROKER_URL" in told(deploy_checks.check_servers())["shop.E011"]
+
+
+@pytest.mark.parametrize(
+    ("store", "cache", "shared"),
+    [
+        ("redis://one:7000/0", "redis://one:7000/1", True),
+        ("redis://one:7000/0", "redis://one:7001/0", False),
+        ("redis+sentinel://one,two/sale", "redis+sentinel://two,one/sale/1", True),
+        ("redis+sentinel://one,two/sale", "redis+sentinel://one,two/cache", False),
+    ],
+)
+def test_the_reservation_store_is_for_reservations_alone(
+    store: str, cache: str, shared: bool, settings: Settings
+) -> None:
+    settings.SECKILL_REDIS_URL = store
+    settings.BROKER_URL = settings.REDIS_URL = cache
+    found = told(deploy_checks.check_servers())
+    assert ("set REDIS_URL" in found.get("shop.E012", "")) == shared
+    settings.REDIS_URL = "redis://other"
+    found = told(deploy_checks.check_servers())
+    assert ("set CELERY_BROKER_URL" in found.get("shop.E012", "")) == shared
+
+
+@pytest.mark.django_db
+def test_tables_of_an_earlier_release_are_an_error() -> None:
+    assert told(deploy_checks.check_tables()) == {}
+    ((app, last),) = MigrationLoader(connection).graph.leaf_nodes("orders")
+    MigrationRecorder(connection).record_unapplied(app, last)
+    found = told(deploy_checks.check_tables())["shop.E013"]
+    assert f"{app}.{last}" in found
+    assert "manage.py migrate" in found
+
+
+def test_translations_that_are_not_compiled_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = tmp_path / "zh_Hans" / "LC_MESSAGES" / "django.po"
+    catalogue.parent.mkdir(parents=True)
+    catalogue.write_text('msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8"\n', encoding="utf-8")
+    monkeypatch.setattr(translations, "LOCALE", tmp_path)
+    assert "zh_Hans" in told(deploy_checks.check_files())["shop.E014"]
+    translations.compile_translations()
+    assert "shop.E014" not in told(deploy_checks.check_files())
+    os.utime(catalogue, (catalogue.stat().st_mtime + 60,) * 2)
+    assert "manage.py compilemessages" in told(deploy_checks.check_files())["shop.E014"]
+
+
+def test_static_files_that_are_not_collected_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staticfiles_storage, "hashed_files", {})
+    assert "manage.py collectstatic" in told(deploy_checks.check_files())["shop.E015"]
+
+
+def test_a_shop_in_an_empty_folder_hears_all_at_once(tmp_path: Path) -> None:
+    code, printed = check_in(
+        str(tmp_path), "--deploy", SHOP_URL="http://127.0.0.1:8000", EMAIL_URL="consolemail://", TRUSTED_PROXIES="0"
+    )
+    assert code == 1
+    named = ("shop.E005", "shop.E009", "shop.E010", "shop.E013", "shop.E015")
+    assert [name for name in named if f"({name})" not in printed] == []
+    assert "Traceback" not in printed

@@ -1,0 +1,71 @@
+"""/metrics while a server is away: 200, what the others say, and which one it is."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connections
+from django.test import Client
+from pytest_django import Settings
+
+from seckill.models import SaleItem
+from shop.http import health
+from tests.steps.buying import reserve
+from tests.steps.store import store_away
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SOURCES = ("database", "reservation_store", "cache", "broker")
+
+
+def scraped(client: Client) -> dict[str, float]:
+    """The values at /metrics by name and labels."""
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/plain")
+    lines = [line.rpartition(" ") for line in answer.text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def sources_up(values: dict[str, float]) -> dict[str, float]:
+    return {source: values[f'stampede_source_up{{source="{source}"}}'] for source in SOURCES}
+
+
+def test_every_source_is_up(client: Client) -> None:
+    assert sources_up(scraped(client)) == dict.fromkeys(SOURCES, 1)
+
+
+def test_without_postgresql_the_outbox_is_still_watched(
+    client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scraped(client)
+    reserve(item, buyer)
+    with monkeypatch.context() as away:
+        away.setattr(type(connections["default"]), "cursor", refused)
+        values = scraped(client)
+    assert sources_up(values) == {**dict.fromkeys(SOURCES, 1), "database": 0}
+    assert values[f'stampede_outbox_backlog{{item="{item.pk}"}}'] == 1
+    assert values['stampede_store_failures_total{cause="unreachable"}'] == 0
+    assert "stampede_orders_overdue" not in values
+
+
+@pytest.mark.parametrize(("alias", "source"), [("default", "cache"), ("seckill", "reservation_store")])
+def test_without_a_valkey_server_the_rows_are_counted(
+    alias: str, source: str, client: Client, item: SaleItem, settings: Settings
+) -> None:
+    store_away(settings, alias)
+    values = scraped(client)
+    assert sources_up(values)[source] == 0
+    assert sources_up(values)["database"] == 1
+    assert values["stampede_orders_overdue"] == 0
+    assert (f'stampede_outbox_backlog{{item="{item.pk}"}}' in values) == (source == "cache")
+    assert ('stampede_gate_answers_total{answer="sold_out"}' in values) == (source != "cache")
+
+
+def test_without_the_broker_everything_else_is_shown(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(health.SOURCES, "broker", refused)
+    values = scraped(client)
+    assert sources_up(values) == {**dict.fromkeys(SOURCES, 1), "broker": 0}
+    assert values["stampede_orders_overdue"] == 0
+
+
+def refused(*_: object, **__: object) -> None:
+    raise OperationalError("connection refused")
