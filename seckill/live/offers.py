@@ -27,6 +27,16 @@ class Offer:
     had: int = 0
 
     @property
+    def sale_url(self) -> str:
+        return f"{self.item.sale.get_absolute_url()}#item-{self.item.pk}"
+
+    @property
+    def product_url(self) -> str:
+        """The product's own page; empty where the ordinary shop does not show it."""
+        is_shown = self.item.product.is_active and self.item.variant.is_active
+        return self.item.product.get_absolute_url() if is_shown else ""
+
+    @property
     def availability(self) -> str:
         return availability_of(self.counters) if self.counters else "unavailable"
 

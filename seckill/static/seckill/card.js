@@ -13,7 +13,7 @@ const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // The same text as `stock_text` in seckill/live/page_texts.py.
-function stockText(live, texts) {
+export function stockText(live, texts) {
   const values = {
     left: number.format(live.left ?? 0), quantity: number.format(live.quantity ?? 0), held: number.format(live.held ?? 0),
   };
