@@ -1,14 +1,17 @@
 """A sale item as a buyer sees it: product, price, and its current figures in the reservation store."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Sum
+
 from seckill import ledger
 from seckill.items import archive
-from seckill.live.answer import availability_of
+from seckill.live.answer import availability_of, item_figures
 from seckill.live.page_texts import limit_text, stock_text
-from seckill.models import SaleItem
+from seckill.models import SaleChange, SaleItem
 from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable
 
@@ -25,6 +28,8 @@ class Offer:
     phase: Phase
     # How many units the buyer has, held and bought; 0 for a visitor who is not signed in.
     had: int = 0
+    # How many units a sale offered that is over; None while it is not, and for unlimited items.
+    offered: int | None = None
 
     @property
     def sale_url(self) -> str:
@@ -62,7 +67,13 @@ class Offer:
 
     @property
     def stock_text(self) -> str:
-        return stock_text(self.counters)
+        return stock_text(self.counters, offered=self.offered)
+
+    @property
+    def figures_json(self) -> str:
+        """For the page's script, as `live` has them."""
+        figures = item_figures(self.counters)
+        return json.dumps({**figures, "quantity": self.offered or figures["quantity"]})
 
     @property
     def left_width(self) -> str:
@@ -75,7 +86,7 @@ class Offer:
         return self.width((self.counters.left or 0) + self.counters.held) if self.counters else "0%"
 
     def width(self, units: int) -> str:
-        quantity = self.counters.quantity if self.counters else None
+        quantity = (self.offered or self.counters.quantity) if self.counters else None
         return f"{100 * units / quantity:.2f}%" if quantity else "100%"
 
 
@@ -96,7 +107,24 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
             had = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
     except StoreUnreachable:
         pass
-    return [offer_from(item, counters.get(item.pk), had=had.get(item.pk, 0), now=now) for item in items]
+    offers = [offer_from(item, counters.get(item.pk), had=had.get(item.pk, 0), now=now) for item in items]
+    add_offered([offer for offer in offers if offer.phase is Phase.ENDED and offer.item.quantity is not None])
+    return offers
+
+
+def add_offered(ended: list[Offer]) -> None:
+    """What went back to the stock after the end was offered too; in one query where a sale is over."""
+    if not ended:
+        return
+    back = SaleChange.objects.filter(
+        kind=SaleChange.Kind.RETURN_UNSOLD,
+        status=SaleChange.Status.APPLIED,
+        item__in=[offer.item.pk for offer in ended],
+    )
+    units = dict(back.order_by().values_list("item").annotate(Sum("units")))
+    for offer in ended:
+        quantity = offer.counters.quantity if offer.counters else offer.item.quantity
+        offer.offered = (quantity or 0) + units.get(offer.item.pk, 0)
 
 
 def offer_from(item: SaleItem, known: ledger.Counters | None, *, had: int, now: datetime) -> Offer:

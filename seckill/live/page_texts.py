@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
 from seckill.outcomes import HTTP, Outcome
+from seckill.phase import Phase
 
 
 def sale_page_texts() -> dict[str, Any]:
@@ -109,6 +110,9 @@ def stock_texts() -> dict[str, str]:
         "held": _("{held} awaiting payment"),
         "sold_out": _("All {quantity} sold"),
         "unlimited": _("Unlimited stock"),
+        # Of a sale that is over: what happened.
+        "ended": _("{sold} of {quantity} sold"),
+        "ended_unlimited": _("{sold} sold"),
         "unavailable": _("We cannot show the stock right now"),
     }
 
@@ -123,17 +127,32 @@ def phase_texts() -> dict[str, str]:
     }
 
 
-def stock_text(counters: Counters | None) -> str:
-    """The stock in one line; `stockText` in seckill/static/seckill/card.js updates it in the same form."""
+def stock_text(counters: Counters | None, *, offered: int | None = None) -> str:
+    """The stock in one line; `stockText` in seckill/static/seckill/card.js updates it in the same form.
+
+    `offered` is how many units a sale had that is over; the store has only those that did not go back to the stock.
+    """
     texts = stock_texts()
     if counters is None:
         return texts["unavailable"]
     locale = to_locale(get_language() or "en")
     numbers = {
         name: format_decimal(value or 0, locale=locale)
-        for name, value in (("left", counters.left), ("quantity", counters.quantity), ("held", counters.held))
+        for name, value in (
+            ("left", counters.left),
+            ("quantity", offered or counters.quantity),
+            ("held", counters.held),
+            ("sold", counters.sold),
+        )
     }
-    text = texts[availability_of(counters)].format(**numbers)
+    text = texts[stock_word(counters)].format(**numbers)
     if counters.held and counters.quantity is not None:
         text += " · " + texts["held"].format(**numbers)
     return text
+
+
+def stock_word(counters: Counters) -> str:
+    """The word of `stock_texts` for the counters."""
+    if counters.phase is Phase.ENDED:
+        return "ended_unlimited" if counters.quantity is None else "ended"
+    return availability_of(counters)

@@ -14,10 +14,10 @@ const fill = (text, values) =>
 
 // The same text as `stock_text` in seckill/live/page_texts.py.
 export function stockText(live, texts) {
-  const values = {
-    left: number.format(live.left ?? 0), quantity: number.format(live.quantity ?? 0), held: number.format(live.held ?? 0),
-  };
-  const text = fill(texts[live.availability], values);
+  const values = Object.fromEntries(
+    ["left", "quantity", "held", "sold"].map((name) => [name, number.format(live[name] ?? 0)]));
+  const ended = live.quantity === null ? "ended_unlimited" : "ended";
+  const text = fill(texts[live.phase === "ended" ? ended : live.availability], values);
   return live.held && live.quantity !== null ? `${text} · ${fill(texts.held, values)}` : text;
 }
 
@@ -68,7 +68,8 @@ export class Card {
 
   // How many units the buyer can still take: in words, and in the choice, which keeps what was chosen if it can.
   setRemaining({ remaining, max }) {
-    this.root.querySelector("[data-limit]").textContent = limitText({ remaining, max }, this.texts.limit);
+    const text = this.root.querySelector("[data-limit]");
+    if (text) text.textContent = limitText({ remaining, max }, this.texts.limit);
     const field = this.unitsField;
     if (!field) return;
     const [most, chosen] = [Math.max(1, remaining), this.units];
