@@ -82,6 +82,10 @@ class Contents:
         return [line for line in self.lines if line.is_sold]
 
     @property
+    def sold_variants(self) -> list[Variant]:
+        return [line.variant for line in self.sold_lines]
+
+    @property
     def units(self) -> int:
         return sum(line.units for line in self.sold_lines)
 

@@ -1,12 +1,13 @@
 """A sale item as a buyer sees it: product, price, and its current figures in the reservation store."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from seckill import ledger
 from seckill.items import archive
-from seckill.live.answer import availability_of
+from seckill.live.answer import availability_of, item_figures
 from seckill.live.page_texts import limit_text, stock_text
 from seckill.models import SaleItem
 from seckill.phase import Phase
@@ -25,6 +26,16 @@ class Offer:
     phase: Phase
     # How many units the buyer has, held and bought; 0 for a visitor who is not signed in.
     had: int = 0
+
+    @property
+    def sale_url(self) -> str:
+        return f"{self.item.sale.get_absolute_url()}#item-{self.item.pk}"
+
+    @property
+    def product_url(self) -> str:
+        """The product's own page; empty where the ordinary shop does not show it."""
+        is_shown = self.item.product.is_active and self.item.variant.is_active
+        return self.item.product.get_absolute_url() if is_shown else ""
 
     @property
     def availability(self) -> str:
@@ -52,7 +63,18 @@ class Offer:
 
     @property
     def stock_text(self) -> str:
-        return stock_text(self.counters, offered=self.item.offered)
+        return stock_text(self.counters, offered=self.offered)
+
+    @property
+    def offered(self) -> int | None:
+        """How many units a sale had that is over; None while it is not, and for an unlimited item."""
+        return self.item.offered if self.phase is Phase.ENDED else None
+
+    @property
+    def figures_json(self) -> str:
+        """For the page's script, as `live` has them."""
+        figures = item_figures(self.counters)
+        return json.dumps({**figures, "quantity": self.offered or figures["quantity"]})
 
     @property
     def left_width(self) -> str:

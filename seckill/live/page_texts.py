@@ -110,10 +110,10 @@ def stock_texts() -> dict[str, str]:
         "held": _("{held} awaiting payment"),
         "sold_out": _("Sold out"),
         "unlimited": _("Unlimited stock"),
-        "unavailable": _("We cannot show the stock right now"),
-        # After the end, when the unsold units have left the sale.
-        "ended": _("{sold} of {offered} sold"),
+        # Of a sale that is over: what happened.
+        "ended": _("{sold} of {quantity} sold"),
         "ended_unlimited": _("{sold} sold"),
+        "unavailable": _("We cannot show the stock right now"),
     }
 
 
@@ -130,22 +130,29 @@ def phase_texts() -> dict[str, str]:
 def stock_text(counters: Counters | None, *, offered: int | None = None) -> str:
     """The stock in one line; `stockText` in seckill/static/seckill/card.js updates it in the same form.
 
-    `offered` is how many units the sale had, which the store knows no more after the end.
+    `offered` is how many units a sale had that is over; the store has only those that did not go back to the stock.
     """
     texts = stock_texts()
     if counters is None:
         return texts["unavailable"]
     locale = to_locale(get_language() or "en")
-    figures = {"left": counters.left, "quantity": counters.quantity, "held": counters.held, "sold": counters.sold}
-    figures["offered"] = max(offered or 0, counters.quantity or 0)
-    numbers = {name: format_decimal(value or 0, locale=locale) for name, value in figures.items()}
-    text = texts[stock_word(counters, offered=figures["offered"])].format(**numbers)
+    numbers = {
+        name: format_decimal(value or 0, locale=locale)
+        for name, value in (
+            ("left", counters.left),
+            ("quantity", offered or counters.quantity),
+            ("held", counters.held),
+            ("sold", counters.sold),
+        )
+    }
+    text = texts[stock_word(counters)].format(**numbers)
     if counters.held and counters.quantity is not None:
         text += " · " + texts["held"].format(**numbers)
     return text
 
 
-def stock_word(counters: Counters, *, offered: int | None) -> str:
-    if counters.phase is not Phase.ENDED or (counters.sold == offered and counters.quantity is not None):
-        return availability_of(counters)
-    return "ended_unlimited" if counters.quantity is None else "ended"
+def stock_word(counters: Counters) -> str:
+    """The word of `stock_texts` for the counters."""
+    if counters.phase is Phase.ENDED:
+        return "ended_unlimited" if counters.quantity is None else "ended"
+    return availability_of(counters)

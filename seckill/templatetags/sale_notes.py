@@ -1,4 +1,4 @@
-"""Flash sales on cards and on the page of a product. `shop` does not import `seckill`, but its templates may."""
+"""Flash sales on the pages of products, cart and checkout. `shop` does not import `seckill`, but its templates may."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,17 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from django import template
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.utils import timezone
 
+from seckill.live.page_texts import stock_texts
+from seckill.live.product_sales import ProductSales, cheaper_offers, items_on_sale, sales_of
 from seckill.models import SaleItem
 from shop.catalogue.offering import Offering
-from shop.models import Product
+from shop.models import Product, Variant
 
 register = template.Library()
-
-# A product is seldom in more sales that are still to come.
-NOTES_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +28,28 @@ class Card:
     is_today: bool
 
 
-@register.inclusion_tag("seckill/_sale_note.html")
-def sale_note(product: Product) -> dict[str, Any]:
-    """Listed sales that run or are coming, the next first, in one query. Live figures are on the page of the sale."""
-    now = timezone.now()
-    items = items_on_sale(now).filter(variant__product=product).order_by("sale__opens_at", "pk")[:NOTES_MAX]
-    return {"items": items, "now": now}
+@register.simple_tag
+def sales_of_product(product: Product) -> ProductSales:
+    return sales_of(product)
+
+
+@register.simple_tag
+def stock_texts_of_sales() -> dict[str, str]:
+    """For the script that follows the figures."""
+    return stock_texts()
+
+
+@register.filter
+def with_sales(data: dict[str, Any], sales: ProductSales) -> dict[str, Any]:
+    """The product's data for search engines, with the offers of its sales."""
+    return {**data, "offers": [*data["offers"], *sales.data]}
+
+
+@register.inclusion_tag("seckill/_cheaper.html")
+def cheaper_in_sales(variants: Iterable[Variant], buyer_id: int | None) -> dict[str, Any]:
+    """What the buyer is about to pay more for than a running sale asks."""
+    ids = [variant.pk for variant in variants]
+    return {"offers": cheaper_offers(variant_ids=ids, buyer_id=buyer_id)}
 
 
 @register.simple_tag
@@ -61,9 +76,3 @@ def card_of(offering: Offering, item: SaleItem | None, now: datetime) -> Card:
     opens_at = item.sale.opens_at
     is_today = timezone.localdate(opens_at) == timezone.localdate(now)
     return Card(offering, item, is_open=opens_at <= now, is_today=is_today)
-
-
-def items_on_sale(now: datetime) -> QuerySet[SaleItem]:
-    """The items of published and listed sales that are not over."""
-    listed = SaleItem.objects.filter(sale__published_at__isnull=False, sale__listed=True, sale__closes_at__gt=now)
-    return listed.select_related("sale", "variant")

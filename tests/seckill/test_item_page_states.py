@@ -496,3 +496,30 @@ def test_an_event_changes_this_and_nothing_else(
 ) -> None:
     before = in_step(script, given) if isinstance(given, str) else state_of(script, **given)
     assert script("next", before, event) == {**before, **changed}
+
+
+FIGURES = {"availability": "available", "phase": "open", "quantity": 1, "left": 1, "held": 0, "sold": 0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"ok": False, "code": "sold_out"}, {"availability": "sold_out", "left": 0, "sold": 1}),
+        ({"ok": False, "code": "held_by_others"}, {"availability": "held_by_others", "left": 0, "held": 1}),
+        ({"ok": True, "units": 1}, {"availability": "held_by_others", "left": 0, "held": 1}),
+    ],
+)
+def test_the_stock_says_the_same_as_the_answer_until_newer_figures_come(
+    script: Script, answer: State, expected: State
+) -> None:
+    told = script("stockAfterAnswer", FIGURES, {**answer, "nowMs": NOW_MS})
+    assert told == {**FIGURES, **expected, "toldMs": NOW_MS}
+    # Figures that were asked for before the answer do not say "1 of 1 left" beside "sold out".
+    assert script("stockAfterLive", told, FIGURES, NOW_MS) == told
+    assert script("stockAfterLive", told, FIGURES, NOW_MS + 1) == {**FIGURES, "toldMs": NOW_MS}
+
+
+def test_an_answer_that_says_nothing_about_the_stock_leaves_the_figures(script: Script) -> None:
+    assert script("stockAfterAnswer", FIGURES, {"ok": False, "code": "limit_reached", "nowMs": NOW_MS}) == FIGURES
+    unlimited = {**FIGURES, "quantity": None, "left": None, "availability": "unlimited"}
+    assert script("stockAfterAnswer", unlimited, {"ok": True, "units": 1, "nowMs": NOW_MS}) == unlimited

@@ -11,18 +11,12 @@ const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // The same text as `stock_text` in seckill/live/page_texts.py.
-function stockText(live, offered, texts) {
-  const values = {
-    left: number.format(live.left ?? 0), quantity: number.format(live.quantity ?? 0), held: number.format(live.held ?? 0),
-    sold: number.format(live.sold ?? 0), offered: number.format(offered),
-  };
-  const text = fill(texts[stockWord(live, offered)], values);
+export function stockText(live, texts) {
+  const values = Object.fromEntries(
+    ["left", "quantity", "held", "sold"].map((name) => [name, number.format(live[name] ?? 0)]));
+  const ended = live.quantity === null ? "ended_unlimited" : "ended";
+  const text = fill(texts[live.phase === "ended" ? ended : live.availability], values);
   return live.held && live.quantity !== null ? `${text} · ${fill(texts.held, values)}` : text;
-}
-
-function stockWord(live, offered) {
-  if (live.phase !== "ended" || (live.sold === offered && live.quantity !== null)) return live.availability;
-  return live.quantity === null ? "ended_unlimited" : "ended";
 }
 
 // The same text as `limit_text` in seckill/live/page_texts.py.
@@ -61,7 +55,6 @@ export class Card {
     this.sale = sale;
     this.texts = sale.texts;
     this.name = root.dataset.name;
-    this.offered = Number(root.dataset.offered);
     this.form = root.querySelector("form.buy");
     this.button = root.querySelector("[data-buy]");
     this.message = root.querySelector("[data-outcome]");
@@ -73,9 +66,7 @@ export class Card {
   get valid() { return this.form.reportValidity(); }
 
   setStock(live) {
-    // After the end, unsold units leave the sale: what it had is the last figure from before.
-    this.offered = live.phase === "ended" ? Math.max(this.offered, live.quantity ?? 0) : live.quantity ?? 0;
-    this.root.querySelector("[data-stock-text]").textContent = stockText(live, this.offered, this.texts.stock);
+    this.root.querySelector("[data-stock-text]").textContent = stockText(live, this.texts.stock);
     const share = (units) => (live.quantity ? `${(100 * units) / live.quantity}%` : "100%");
     const known = live.availability !== "unavailable" && live.phase !== "ended";
     this.root.querySelector(".bar-left").setAttribute("width", known ? share(live.left ?? 0) : "0%");
@@ -85,7 +76,8 @@ export class Card {
 
   // How many units the buyer can still take: in words, and in the choice, which keeps what was chosen if it can.
   setRemaining({ remaining, max }) {
-    this.root.querySelector("[data-limit]").textContent = limitText({ remaining, max }, this.texts.limit);
+    const text = this.root.querySelector("[data-limit]");
+    if (text) text.textContent = limitText({ remaining, max }, this.texts.limit);
     const field = this.unitsField;
     if (!field) return;
     const [most, chosen] = [Math.max(1, remaining), this.units];

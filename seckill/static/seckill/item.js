@@ -3,7 +3,9 @@
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, getStatus, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
-import { buttonOf, hasEnded, initialState, isCurrent, isPaid, next, phaseOf } from "./item_state.js";
+import {
+  buttonOf, hasEnded, initialState, isCurrent, isPaid, next, phaseOf, stockAfterAnswer, stockAfterLive,
+} from "./item_state.js";
 import { ItemPass, PassRefused } from "./passes.js";
 
 // Pages that are open when passes can be had fetch theirs within this part of the time to the opening, each at its own
@@ -21,6 +23,7 @@ export class Item {
     this.card = new Card(root, sale);
     this.data = root.dataset;
     const { availability, phase, perBuyerMax } = root.dataset;
+    this.stock = JSON.parse(root.dataset.figures);
     this.state = initialState({ availability, paused: phase === "paused", max: Number(perBuyerMax) });
     if (this.card.form && sale.buyer) this.prepare();
   }
@@ -180,6 +183,7 @@ export class Item {
   onAnswer({ ok, code, body }) {
     if (ok || code === "hold_ended") this.pass.discard();
     const isKnown = this.state.limitIsKnown;
+    this.setStock(stockAfterAnswer(this.stock, { ok, code, units: body?.units, nowMs: now() }));
     this.dispatchToAllTabs({ type: "answered", ok, code, body, nowMs: now() });
     // The page may leave for the order before it has the answer, so the other tabs ask for themselves.
     if (ok && !isKnown) {
@@ -214,8 +218,15 @@ export class Item {
 
   // The item's part of the sale's live answer, which was asked for at `askedMs`.
   updateLive(live, askedMs) {
-    this.card.setStock(live);
-    this.dispatch({ type: "live", live, askedMs, nowMs: now(), units: this.card.units });
+    this.setStock(stockAfterLive(this.stock, live, askedMs));
+    const { availability, left } = this.stock;
+    this.dispatch({ type: "live", live: { ...live, availability, left }, askedMs, nowMs: now(), units: this.card.units });
+  }
+
+  setStock(stock) {
+    if (stock === this.stock) return;
+    this.stock = stock;
+    this.card.setStock(stock);
   }
 
   // Waits for the order of a reservation, then goes to it, unless another item of the page is still reserving. If there

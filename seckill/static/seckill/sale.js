@@ -5,6 +5,7 @@ import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, getLive } from "./api.js";
 import { Item } from "./item.js";
 import { phaseOf } from "./item_state.js";
+import { sleepWhileVisible, visible } from "./visible.js";
 
 const root = document.getElementById("sale");
 const announcer = document.getElementById("announcer");
@@ -162,27 +163,6 @@ function showLive(live, askedMs) {
 
 const isOver = (live) =>
   live.items.every((item) => item.phase === "ended") && sale.items.every((item) => item.step !== "reserving");
-
-// Resolves when the page is visible, with whether it was not.
-async function visible() {
-  if (!document.hidden) return false;
-  await new Promise((resolve) => { document.addEventListener("visibilitychange", resolve, { once: true }); });
-  await visible();
-  return true;
-}
-
-// Ends early when the page is hidden; `visible` then waits until it is shown.
-function sleepWhileVisible(ms) {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done() {
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", done);
-      resolve();
-    }
-    document.addEventListener("visibilitychange", done);
-  });
-}
 
 otherTabs.addEventListener("message", ({ data: { item, limit } }) => {
   sale.items.find((other) => other.data.item === item && other.card.form)?.hearLimit(limit);
