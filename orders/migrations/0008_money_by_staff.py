@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("admin", "0003_logentry_add_action_flag_choices"),
-        ("orders", "0006_bounds_for_guests"),
+        ("orders", "0007_mail_about_tracking"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("shop", "0003_journal_stays"),
+        ("shop", "0005_search_of_staff"),
     ]
 
     operations = [

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("shop", "0003_journal_stays"),
+        ("shop", "0004_customer"),
     ]
 
     operations = [
