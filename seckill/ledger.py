@@ -35,7 +35,9 @@ from seckill.store import scripts
 from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
+from seckill.store.pipeline.asking import Pipelines
 
+YES_WORDS = (Outcome.RESERVED.encode(), Outcome.ALREADY_RESERVED.encode())
 # These answers contain the units and the deadline of a hold.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
 
@@ -146,6 +148,20 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
             return answer
 
     return reservation_from(ask(run, item_id=item_id))
+
+
+async def reserve_in_pipeline(
+    pipelines: Pipelines, *, item_id: int, reservation_id: UUID, buyer_id: int, units: int
+) -> Reservation:
+    """`reserve`, from an event loop. Raises StoreUnreachable and ServerNotKnown."""
+    keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
+    answer = await pipelines.run(scripts.RESERVE, item_id=item_id, keys=keys, args=args, is_yes=is_yes)
+    return reservation_from(answer)
+
+
+def is_yes(reply: Sequence[bytes]) -> bool:
+    """Whether the reply of reserve.lua tells the buyer that units are held."""
+    return reply[0] in YES_WORDS
 
 
 def reserve_slots(
