@@ -24,6 +24,8 @@ UNDER_WAY_MAX = 512
 # answered in that time.
 WAITING_MAX = 8_000
 WAITING_SECONDS_MAX = 5.0
+# How often limits are looked at, as a share of the time that a call may take.
+LOOK_SHARE = 0.1
 # How soon a lost connection is opened again; after each failure twice as long, up to the second one.
 BACKOFF_SECONDS = 0.05
 BACKOFF_SECONDS_MAX = 1.0
@@ -166,28 +168,23 @@ class Pipeline:
             self._timer.cancel()
         if self._connecting:
             self._connecting.cancel()
-        for link in [link for link in (self._link, *self._old_links) if link]:
+        for link in self._links():
             link.close()
 
-    def _set_timer(self) -> None:
-        if self._timer is None and (due_s := self._next_limit_s()) is not None:
-            self._timer = self._loop.call_at(due_s, self._look_at_limits)
+    def _links(self) -> list[Link]:
+        return [link for link in (self._link, *self._old_links) if link]
 
-    def _next_limit_s(self) -> float | None:
-        """When the first limit of a call is reached: one timer serves all calls, since all have the same limits."""
-        links = [link for link in (self._link, *self._old_links) if link]
-        limits = [link.oldest_s + self._seconds_max for link in links if link.oldest_s is not None]
-        if self._waiting:
-            limits.append(self._waiting[0].asked_s + WAITING_SECONDS_MAX)
-        return min(limits, default=None)
+    def _set_timer(self) -> None:
+        """Look at the limits soon, while a call has one: one timer serves all calls."""
+        if self._timer is None and (self._waiting or any(link.oldest_s is not None for link in self._links())):
+            self._timer = self._loop.call_later(self._seconds_max * LOOK_SHARE, self._look_at_limits)
 
     def _look_at_limits(self) -> None:
         self._timer = None
         now_s = self._loop.time()
-        error = TimeoutError("the store did not answer in time")
-        for link in [link for link in (self._link, *self._old_links) if link]:
+        for link in self._links():
             if link.oldest_s is not None and link.oldest_s + self._seconds_max <= now_s:
-                self._time_out(link, error, now_s=now_s)
+                self._time_out(link, TimeoutError("the store did not answer in time"), now_s=now_s)
         while self._waiting and self._waiting[0].asked_s + WAITING_SECONDS_MAX <= now_s:
             self._waiting.popleft().finish(PipelineFull("the call has waited too long for the store"))
         self._old_links = {link for link in self._old_links if link.oldest_s is not None}
