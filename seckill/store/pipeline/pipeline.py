@@ -18,8 +18,9 @@ from seckill.store.pipeline.connection import opened
 from seckill.store.pipeline.link import Call, Link
 from seckill.store.scripts import Script
 
-# What the server has of one process at a time. Beyond some hundred, larger writes make no call cheaper.
-UNDER_WAY_MAX = 512
+# What a server has of one process at a time. It answers so many within some milliseconds, so a process is not slower
+# for it; and of a hundred processes at an opening, it has as many as it can answer in a fraction of the time limit.
+UNDER_WAY_MAX = 64
 # A rush at an opening waits, and an answer after some seconds is better than a refusal; more than these could not be
 # answered in that time.
 WAITING_MAX = 8_000

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -50,7 +51,7 @@ def told(item: SaleItem, *, reservation_id: UUID | None = None, buyer_id: int | 
     """What a buyer is told who asks for one unit: `unavailable` also while the store does not answer."""
     buyer_id = buyer_id or User.objects.create(username=f"buyer-{item.pk}-{next(_numbers)}").pk
     reservation_id = reservation_id or passes.new_reservation_id(item.pk)
-    asked = {"item_id": item.pk, "reservation_id": reservation_id, "buyer_id": buyer_id, "units": 1}
+    asked: dict[str, Any] = {"item_id": item.pk, "reservation_id": reservation_id, "buyer_id": buyer_id, "units": 1}
     try:
         # In turns as a thread asks and as an event loop does.
         if next(_turns):
