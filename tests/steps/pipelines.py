@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
@@ -50,12 +50,19 @@ class RunningPipelines:
 
     def reserve_at_once(self, item_id: int, *, buyer_ids: range) -> list[ledger.Reservation | BaseException]:
         """The answers to calls of so many buyers that come in one turn of the loop, with the errors."""
+        return [answer for _call, _id, answer in self.reserve_each(item_id, [(buyer_id, 1) for buyer_id in buyer_ids])]
+
+    def reserve_each(
+        self, item_id: int, calls: Sequence[tuple[int, int]]
+    ) -> list[tuple[tuple[int, int], UUID, ledger.Reservation | BaseException]]:
+        """The calls (buyer and units), which come in one turn of the loop, their passes' ids and their answers."""
+        ids = [passes.new_reservation_id(item_id) for _call in calls]
 
         async def ask_all() -> list[ledger.Reservation | BaseException]:
-            calls = [self._asked(item_id, None, buyer_id, 1) for buyer_id in buyer_ids]
-            return await asyncio.gather(*calls, return_exceptions=True)
+            asked = [self._asked(item_id, one, *call) for one, call in zip(ids, calls, strict=True)]
+            return await asyncio.gather(*asked, return_exceptions=True)
 
-        return self.run(ask_all())
+        return list(zip(calls, ids, self.run(ask_all()), strict=True))
 
     async def _asked(self, item_id: int, reservation_id: UUID | None, buyer_id: int, units: int) -> ledger.Reservation:
         reservation_id = reservation_id or passes.new_reservation_id(item_id)

@@ -8,17 +8,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from uuid import UUID
 
 import pytest
 from django.conf import settings
 from django.test import override_settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from seckill import ledger
 from seckill.outcomes import Outcome
 from seckill.passes import passes
+from seckill.reservation import ACCEPTED
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline import pipeline as one_pipeline
@@ -27,6 +33,7 @@ from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.processes import wait_until
 from tests.seckill.store.items import ANSWER_SECONDS
 from tests.steps.pipelines import SECONDS_MAX, RunningPipelines
+from tests.steps.store import StoredItem
 
 ITEM_ID = 7
 TERMS = ledger.Terms(
@@ -308,6 +315,64 @@ def test_a_connection_cut_after_any_byte_of_the_replies_tells_no_wrong_answer(
             assert cuts > 100
     finally:
         proxy.close()
+
+
+# What happens in a sale: so many calls at once of buyers 1 to 4, each for 1 to 3 units, or a fault.
+STEPS = st.lists(
+    st.one_of(
+        st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=8),
+        st.sampled_from(["script lost", "connections killed", "cut after 40 bytes", "cut after 90 bytes"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
+    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, CuttingProxy], web: RunningPipelines
+) -> None:
+    store, proxy = cut_store
+    store.client.flushall()
+    proxy.reply_bytes = None
+    ledger.publish(item_id=ITEM_ID, terms=replace(TERMS, quantity=12, per_buyer_max=4))
+    for step in steps:
+        if step == "script lost":
+            store.client.script_flush()
+        elif step == "connections killed":
+            store.client.client_kill_filter(_type="normal", skipme=True)
+        elif isinstance(step, str):
+            proxy.reply_bytes = int(step.split(" ")[2])
+        else:
+            for (buyer_id, units), reservation_id, answer in web.reserve_each(ITEM_ID, step):
+                again = repeated_by_a_thread(buyer_id, units, reservation_id)
+                if isinstance(answer, BaseException):
+                    assert isinstance(answer, StoreUnreachable)
+                elif answer.outcome in ACCEPTED:
+                    assert again.outcome is Outcome.ALREADY_RESERVED
+                    assert (again.units, again.deadline_ms) == (units, answer.deadline_ms)
+                else:
+                    # Units only become fewer here, so a refusal stays one.
+                    assert again.outcome not in ACCEPTED
+    StoredItem(store.client, ITEM_ID).check_invariants()
+
+
+def repeated_by_a_thread(buyer_id: int, units: int, reservation_id: UUID) -> ledger.Reservation:
+    """What the ledger says of the same pass. Its own connections are cut too, and then it is asked again."""
+    for _ in range(20):
+        with suppress(StoreUnreachable):
+            return ledger.reserve(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
+    raise AssertionError("the store did not answer")
+
+
+@pytest.fixture
+def cut_store(store: OwnStore) -> Iterator[tuple[OwnStore, CuttingProxy]]:
+    """A store that is asked through a proxy."""
+    proxy = CuttingProxy(store.server.port)
+    with running_at(store.url.replace(f":{store.server.port}", f":{proxy.port}")):
+        yield store, proxy
+    proxy.close()
 
 
 def test_files_are_not_left_open(tmp_path: Path, store: OwnStore) -> None:
