@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from itertools import batched
 from typing import Any
 
 import structlog
@@ -175,7 +174,8 @@ class Snapshots:
             return
         server = server_of(item_ids[0])
         try:
-            for portion in batched(item_ids, PORTION_ITEMS, strict=False):
+            for start in range(0, len(item_ids), PORTION_ITEMS):
+                portion = item_ids[start : start + PORTION_ITEMS]
                 ask(partial(self._read_items, item_ids=portion), item_id=portion[0])
                 self._away_until_s.pop(server, None)
             ask(partial(self._read_ids, item_ids=item_ids), item_id=item_ids[0])
