@@ -10,6 +10,7 @@ safe to repeat after a crash.
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,6 +31,8 @@ from shop.http.problems import problem
 
 # The length of IdempotentCall.key and of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
+# Printable characters of ASCII, with blanks only between others: anything else may arrive changed.
+KEY = re.compile(rf"[!-~]([ -~]{{0,{KEY_LENGTH_MAX - 2}}}[!-~])?")
 # A client that repeats a call does so within minutes. Stripe too keeps answers for a day.
 KEPT = timedelta(hours=24)
 # A call that has not ended after this long died with its process.
@@ -41,7 +44,7 @@ RETRY_SECONDS = 1
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
-    str,
+    {"type": "string", "pattern": f"^{KEY.pattern}$", "minLength": 1, "maxLength": KEY_LENGTH_MAX},
     OpenApiParameter.HEADER,
     required=True,
     description="Chosen by the client: a new one for each operation, the same one when it repeats a call.",
@@ -179,8 +182,8 @@ def forget_calls_of(*, buyer_id: int) -> None:
 
 def key_of(request: Request) -> str | None:
     """The Idempotency-Key header; None if it is missing or not valid."""
-    key = request.headers.get("Idempotency-Key", "").strip()
-    return key if 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable() else None
+    key = request.headers.get("Idempotency-Key", "")
+    return key if KEY.fullmatch(key) else None
 
 
 def fingerprint_of(request: Request) -> str:

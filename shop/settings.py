@@ -181,7 +181,7 @@ MIDDLEWARE = [
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "shop.languages.page_language.PageLanguageMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "shop.http.missing_slash.MissingSlash",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -334,12 +334,12 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "shop.http.bearer.BearerAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "shop.http.session_sign_in.SessionSignIn",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["shop.http.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "web.api_docs.openapi.NamedCalls",
     "EXCEPTION_HANDLER": "shop.http.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }

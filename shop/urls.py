@@ -2,6 +2,7 @@ from allauth.account.decorators import secure_admin_login
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.urls import include, path
+from django.views.decorators.gzip import gzip_page
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
@@ -28,7 +29,7 @@ urlpatterns = [
     path("api/v1/", include(api)),
     path(
         "api/schema/",
-        SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]),
+        gzip_page(SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
         name="schema",
     ),
     path(

@@ -21,6 +21,7 @@ from django.utils.translation import get_supported_language_variant, override
 from django.utils.translation import gettext as _
 from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
 
+from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
@@ -202,7 +203,7 @@ def refusal_of(status: int) -> tuple[HttpResponse, str]:
     """The problem, and its sentence for people."""
     if status == 413:
         detail = _("The request body is too large.")
-        return problem(status=413, code="body_too_large", title=_("Bad request"), detail=detail), detail
+        return problem(status=413, code="body_too_large", title=BodyTooLarge.title, detail=detail), detail
     if status == 408:
         detail = _("The body of the request was not complete in time. Please send it again.")
         title = _("The request did not arrive in time")

@@ -14,24 +14,22 @@ from rest_framework.response import Response
 from orders.api.orders import orders_of
 from orders.api.serializers import OrderSerializer
 from orders.problem_codes import refusals
-from orders.shipping.address_serializers import NewAddressSerializer
+from orders.shipping.address_serializers import AddressSerializer
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
 from orders.shipping.order_address import only_country, store_address
 from shop.http.base_view import JsonAPIView
-from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
+from shop.http.serializers import StringField
 
 
-class OrderDeliverySerializer(NewAddressSerializer):
-    shipping_method = serializers.CharField(
+class OrderDeliverySerializer(AddressSerializer):
+    shipping_method = StringField(
         max_length=50,
         required=False,
         help_text="One of GET /api/v1/shipping-methods/?order=…, for an order of a flash sale that has no payment page "
         "yet. Its price is added to the order. Not needed where the shop has no shipping methods.",
     )
-
-    class Meta(NewAddressSerializer.Meta):
-        fields = (*NewAddressSerializer.Meta.fields, "shipping_method")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**super().validate(attrs), "shipping_method": attrs.get("shipping_method", "")}
@@ -49,7 +47,7 @@ class OrderAddressView(JsonAPIView):
             200: OrderSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", "invalid", "parse_error", "body_too_large", "unsupported_media_type"),
+                *("csrf_failed", "not_found", *BODY_REFUSALS),
                 *("address_fixed", "shipping_not_offered"),
             ),
         },

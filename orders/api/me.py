@@ -4,10 +4,8 @@ from typing import Any, cast
 
 from django.middleware.csrf import get_token
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -19,6 +17,7 @@ from seckill import ledger
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
 from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.serializers import QueryParameters, TimeField
 from shop.languages.buyer_language import stored_language
 from shop.times.timestamps import rfc3339, to_ms
 
@@ -31,7 +30,7 @@ class HoldSerializer(serializers.Serializer[Any]):
     reservation = serializers.UUIDField(allow_null=True)
     item = serializers.IntegerField(allow_null=True, help_text="The sale item.")
     units = serializers.IntegerField()
-    expires_at = serializers.DateTimeField()
+    expires_at = TimeField()
 
 
 class ItemUnitsSerializer(serializers.Serializer[Any]):
@@ -49,14 +48,21 @@ class MeSerializer(serializers.Serializer[Any]):
     )
 
 
+class MeParameters(QueryParameters):
+    sale = serializers.IntegerField(
+        min_value=0, max_value=10**18, required=False, help_text="Also what the buyer has of each item of this sale."
+    )
+
+
 class MeView(APIView):
     """The signed-in buyer, and what they hold. A web page asks only if somebody seems to be signed in."""
 
     @extend_schema(
-        parameters=[OpenApiParameter("sale", int, description="Also what the buyer has of each item of this sale.")],
+        parameters=[MeParameters],
         responses={200: MeSerializer, **refusals("invalid", *TOKEN_REFUSALS)},
     )
     def get(self, request: Request) -> Response:
+        sale_id = MeParameters.of(request).get("sale")
         buyer_id = cast(int, request.user.pk)
         body = {
             "name": request.user.get_username(),
@@ -64,23 +70,12 @@ class MeView(APIView):
             "holds": open_holds(buyer_id),
             "cart_units": units_in_cart(buyer_id),
         }
-        sale_id = sale_asked_for(request)
         if sale_id is not None and (items := units_of(buyer_id, sale_id)) is not None:
             body["items"] = items
         if request.auth is None:
             # A public page has no token for the calls that its scripts make with the session.
             get_token(request._request)
         return Response(body, headers={"Cache-Control": "no-store"})
-
-
-def sale_asked_for(request: Request) -> int | None:
-    """The sale's id in the query; None if there is none. Raises ValidationError if it is not an id."""
-    given = request.query_params.getlist("sale")
-    if not given:
-        return None
-    if len(given) > 1 or not (given[0].isascii() and given[0].isdigit() and len(given[0]) < 19):
-        raise ValidationError({"sale": _("A whole number is needed.")})
-    return int(given[0])
 
 
 def open_holds(buyer_id: int) -> list[dict[str, Any]]:

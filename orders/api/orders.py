@@ -7,12 +7,13 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import cache_control
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
-from rest_framework.pagination import CursorPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -40,13 +41,17 @@ from seckill.api.views import refusal
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
-from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.list_pages import FeedPages, FeedParameters
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
+from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.times.timestamps import now_ms, rfc3339
 
 # When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
+
+never_stored = cache_control(no_store=True)
 
 RECORD_LOST = gettext_lazy(
     "You may have paid for this order already, so we do not charge you again. "
@@ -74,12 +79,11 @@ class ReservationStatusView(APIView):
         return Response(body, headers={"Cache-Control": "no-store"})
 
 
-class OrderPages(CursorPagination):
-    page_size = 20
+class OrderPages(FeedPages):
     ordering = ("-created_at", "-id")
 
 
-@extend_schema(responses={200: OrderSerializer(many=True), **refusals(*TOKEN_REFUSALS, "not_found")})
+@method_decorator(never_stored, name="dispatch")
 class OrderListView(ListAPIView[Order]):
     """The buyer's orders, newest first, paginated by cursor."""
 
@@ -90,7 +94,16 @@ class OrderListView(ListAPIView[Order]):
     def get_queryset(self) -> QuerySet[Order]:
         return orders_of(self.request)
 
+    @extend_schema(
+        parameters=[FeedParameters],
+        responses={200: OrderSerializer(many=True), **refusals(*TOKEN_REFUSALS, "invalid", "not_found")},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        FeedParameters.of(request)
+        return super().get(request, *args, **kwargs)
 
+
+@method_decorator(never_stored, name="dispatch")
 @extend_schema(responses={200: OrderSerializer, **refusals(*TOKEN_REFUSALS, "not_found")})
 class OrderView(RetrieveAPIView[Order]):
     """One of the buyer's orders."""
@@ -106,7 +119,8 @@ class OrderView(RetrieveAPIView[Order]):
 class PayView(JsonAPIView):
     """Open a payment page for an order. While one is open, every call returns that page, whatever its key.
 
-    A repeated call gets the payment as it stands now, since its first answer may name a page that has been closed.
+    Once the order is paid with a provider, every call returns that payment, and nothing more is charged. A repeated
+    call gets the payment as it stands now, since its first answer may name a page that has been closed.
     """
 
     @extend_schema(
@@ -117,8 +131,8 @@ class PayView(JsonAPIView):
             201: PaymentSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", *KEY_REFUSALS, "invalid", "parse_error", "body_too_large"),
-                *("unsupported_media_type", "not_awaiting_payment", "time_over", "no_provider"),
+                *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
+                *("not_awaiting_payment", "time_over", "no_provider"),
                 *("record_lost", "provider_unreachable", "delivery_missing"),
             ),
         },
@@ -177,7 +191,8 @@ class CancelView(JsonAPIView):
             200: OrderSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", *KEY_REFUSALS, "not_awaiting_payment", "cancelled_too_often"),
+                *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
+                *("not_awaiting_payment", "cancelled_too_often"),
             ),
         },
     )
@@ -186,7 +201,8 @@ class CancelView(JsonAPIView):
         key = idempotent_calls.key_of(request)
         if key is None:
             return idempotent_calls.key_missing()
-        # This call takes no body, so there is nothing to compare.
+        # Without a field there is nothing to compare.
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
         call = call_of(request, order, key)
         begun = idempotent_calls.begin(call)
         if begun.state is CallState.REPLAYED:

@@ -1,6 +1,5 @@
 """The shapes of the orders' JSON."""
 
-from datetime import UTC
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -10,7 +9,8 @@ from orders.invoices.included_taxes import taxes_of
 from orders.models import Order, OrderLine, OrderStatus, Payment
 from orders.shipping.address_serializers import ShippingAddressSerializer
 from orders.shipping.carriers import tracking_url
-from shop.models.catalogue import split_options
+from shop.catalogue.options import OptionSerializer, options_of
+from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, StringField, TimeField
 from shop.prices.money import to_text
 
 RESERVED = "reserved"
@@ -27,37 +27,40 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
     class Meta:
         model = OrderLine
         fields = ("product", "sku", "options", "name", "sale_item", "units", "refunded_units", "unit_price")
+        read_only_fields = fields
 
-    def get_options(self, line: OrderLine) -> dict[str, str]:
-        """The chosen options: {"Size": "M"}."""
-        return dict(zip(split_options(line.option_names), split_options(line.options), strict=False))
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, line: OrderLine) -> list[dict[str, str]]:
+        return options_of(line.option_names, line.options)
 
+    @extend_schema_field(AmountText())
     def get_unit_price(self, line: OrderLine) -> str:
         return to_text(minor=line.unit_price_minor, currency=line.order.currency)
 
 
 class ShippingSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    amount = serializers.CharField()
+    amount = AmountText()
 
 
 class TaxSerializer(serializers.Serializer[Any]):
     percent = serializers.CharField()
-    amount = serializers.CharField(help_text="Included in the order's amount; rounded once for each rate.")
+    amount = AmountText(help_text="Included in the order's amount; rounded once for each rate.")
 
 
 class TrackingSerializer(serializers.Serializer[Any]):
     carrier = serializers.CharField(allow_blank=True)
     number = serializers.CharField(allow_blank=True)
     url = serializers.CharField(allow_null=True, help_text="The carrier's page about the parcel, where we know one.")
-    shipped_at = serializers.DateTimeField(default_timezone=UTC)
+    shipped_at = TimeField()
 
 
 class OrderSerializer(serializers.ModelSerializer[Order]):
     reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
+    currency = CurrencyText()
     amount = serializers.SerializerMethodField()
-    created_at = serializers.DateTimeField(default_timezone=UTC)
-    expires_at = serializers.DateTimeField(default_timezone=UTC)
+    created_at = TimeField()
+    expires_at = TimeField()
     lines = OrderLineSerializer(many=True)
     shipping = serializers.SerializerMethodField()
     shipping_address = serializers.SerializerMethodField()
@@ -85,7 +88,9 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "refunded",
             "url",
         )
+        read_only_fields = fields
 
+    @extend_schema_field(AmountText())
     def get_amount(self, order: Order) -> str:
         return to_text(minor=order.amount_minor, currency=order.currency)
 
@@ -123,8 +128,8 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
         shown = {"carrier": order.carrier, "number": order.tracking_number, "url": url, "shipped_at": order.shipped_at}
         return dict(TrackingSerializer(shown).data)
 
+    @extend_schema_field(AmountText(help_text="The part of the amount that the shop has refunded or is refunding."))
     def get_refunded(self, order: Order) -> str:
-        """The part of the amount that the shop has refunded or is refunding."""
         return to_text(minor=order.refunded_minor, currency=order.currency)
 
     def get_url(self, order: Order) -> str:
@@ -135,15 +140,15 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 class ReservationStatusSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField([RESERVED, *OrderStatus.values])
     units = serializers.IntegerField()
-    expires_at = serializers.DateTimeField()
+    expires_at = TimeField()
     order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until the order is created.")
     poll_after_ms = serializers.IntegerField(
         allow_null=True, help_text="How long to wait before asking again; null when nothing will change any more."
     )
 
 
-class PayRequestSerializer(serializers.Serializer[Any]):
-    provider = serializers.CharField(
+class PayRequestSerializer(StrictSerializer):
+    provider = StringField(
         required=False, max_length=20, help_text="Which provider to pay with, if the shop offers several."
     )
 
@@ -154,4 +159,4 @@ class PaymentSerializer(serializers.Serializer[Any]):
     url = serializers.CharField(
         allow_blank=True, help_text="The buyer's payment page; empty once the payment has ended."
     )
-    expires_at = serializers.DateTimeField(help_text="The order must be paid by then.")
+    expires_at = TimeField(help_text="The order must be paid by then.")

@@ -1,5 +1,6 @@
 """`/api/v1/cart/`: the cart of the signed-in buyer, or of a guest by the header Cart-Token."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -13,13 +14,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from orders.cart.cart_contents import contents_of, mark_prices_seen
-from orders.cart.cart_holder import Holder, find_cart, open_cart, parse_token
+from orders.cart.cart_holder import Holder, carts_to_read, open_cart, parse_token
 from orders.cart.cart_lines import UNITS_MAX, replace_lines
 from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
 from orders.models import Cart
 from orders.problem_codes import refusals
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
+from shop.http.problem_codes import BODY_REFUSALS
 from shop.http.rate_limits import take
 from shop.models import Variant
 
@@ -40,8 +42,13 @@ class CartView(JsonAPIView):
         responses={200: CartSerializer, **refusals("authentication_failed", "not_acceptable")},
     )
     def get(self, request: Request) -> Response:
-        """Read the cart. It holds no units; only the checkout does. Each change is reported once."""
-        return answer(find_cart(holder_of(request)))
+        """Read the cart. It holds no units; only the checkout does. Each change is reported once.
+
+        With the tokens of an account and of a guest's cart the answer has the lines of both. They become one cart with
+        the next PUT or checkout; reading changes neither.
+        """
+        holder = holder_of(request)
+        return answer(holder, carts_to_read(holder))
 
     @extend_schema(
         parameters=[CART_TOKEN],
@@ -49,8 +56,8 @@ class CartView(JsonAPIView):
         responses={
             200: CartSerializer,
             **refusals(
-                *("invalid", "parse_error", "authentication_failed", "csrf_failed", "too_many_attempts"),
-                *("body_too_large", "unsupported_media_type"),
+                *BODY_REFUSALS,
+                *("authentication_failed", "csrf_failed", "too_many_attempts"),
             ),
         },
     )
@@ -60,9 +67,10 @@ class CartView(JsonAPIView):
         body = WantedCartSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         with transaction.atomic():
-            cart = open_cart(holder_of(request))
+            holder = holder_of(request)
+            cart = open_cart(holder)
             replace_lines(cart=cart, units_of=variants_of(body.validated_data["lines"], cart=cart))
-        return answer(cart)
+        return answer(holder, [cart])
 
 
 def count_cart_change(request: HttpRequest) -> None:
@@ -96,11 +104,12 @@ def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int
     return units_of
 
 
-def answer(cart: Cart | None) -> Response:
-    contents = contents_of(cart)
-    body = shown_cart(cart, contents)
-    mark_prices_seen(cart, contents.lines)
+def answer(holder: Holder, carts: Sequence[Cart]) -> Response:
+    contents = contents_of(*carts)
+    token = next((str(cart.token) for cart in carts if holder.buyer_id is None), None)
+    body = shown_cart(contents, token=token)
+    mark_prices_seen(carts, contents.lines)
     headers = {"Cache-Control": "no-store"}
-    if body["token"]:
-        headers[TOKEN_HEADER] = body["token"]
+    if token is not None:
+        headers[TOKEN_HEADER] = token
     return Response(body, headers=headers)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orders.cart.cart_holder import merged_lines
 from orders.cart.cart_lines import UNITS_MAX
 from orders.models import Cart, CartLine
 from shop.models import Variant
@@ -95,11 +96,16 @@ class Contents:
         return bool(self.lines) and not any(line.blocks for line in self.lines)
 
 
-def contents_of(cart: Cart | None) -> Contents:
-    """In three queries, whatever the number of lines. A cart may be older than a smaller bound of a line."""
-    if cart is None:
-        return Contents()
-    lines = cart.lines.select_related("variant__product__tax_rate").prefetch_related("variant__product__pictures")
+def contents_of(*carts: Cart | None) -> Contents:
+    """Of a cart, or of a buyer's and a guest's as they will be when they are merged.
+
+    In three queries for each, whatever the number of lines. A cart may be older than a smaller bound of a line.
+    """
+    lines: list[CartLine] = []
+    for cart in carts:
+        if cart is not None:
+            found = cart.lines.select_related("variant__product__tax_rate")
+            lines = merged_lines(lines, found.prefetch_related("variant__product__pictures"))
     return Contents(
         [
             ShownLine(line.variant, line.units, line.seen_price_minor, min(line.variant.available, UNITS_MAX))
@@ -114,10 +120,10 @@ def units_in_cart(buyer_id: int) -> int:
     return sum(lines.values_list("units", flat=True))
 
 
-def mark_prices_seen(cart: Cart | None, lines: Iterable[ShownLine]) -> None:
+def mark_prices_seen(carts: Sequence[Cart | None], lines: Iterable[ShownLine]) -> None:
     """Note that the buyer sees these prices, so that each change is reported once."""
-    if cart is None:
-        return
+    shown = [cart for cart in carts if cart is not None]
     for line in lines:
         if line.seen_price_minor != line.unit_price_minor:
-            CartLine.objects.filter(cart=cart, variant=line.variant).update(seen_price_minor=line.unit_price_minor)
+            same = CartLine.objects.filter(cart__in=shown, variant=line.variant)
+            same.update(seen_price_minor=line.unit_price_minor)

@@ -1,5 +1,6 @@
 """Whose cart it is: a buyer's, or that of a guest, who is known by a token alone."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -49,6 +50,12 @@ def find_cart(holder: Holder) -> Cart | None:
     return Cart.objects.filter(buyer_id=holder.buyer_id).first()
 
 
+def carts_to_read(holder: Holder) -> list[Cart]:
+    """The buyer's cart, and the guest's that they still carry, as they are: reading a cart merges nothing."""
+    mine = Cart.objects.filter(buyer_id=holder.buyer_id).first() if holder.buyer_id is not None else None
+    return [cart for cart in (mine, guest_cart(holder.token)) if cart is not None]
+
+
 def open_cart(holder: Holder) -> Cart:
     """The holder's cart, locked until the transaction ends; a new one where there is none.
 
@@ -80,11 +87,7 @@ def guest_cart(token: UUID | None) -> Cart | None:
 
 
 def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
-    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. False if there was none.
-
-    Of a variant in both carts the larger number of units counts, never the sum: most often the buyer means the same
-    units.
-    """
+    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. False if there was none."""
     if guest_cart(token) is None:
         return False
     Cart.objects.get_or_create(buyer_id=buyer_id)
@@ -96,16 +99,28 @@ def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
         guests = next((cart for cart in carts if cart.buyer_id is None), None)
         if mine is None or guests is None:
             return False
-        lines = {line.variant_id: line for line in mine.lines.all()}
-        for line in guests.lines.all():
-            if (own := lines.get(line.variant_id)) is not None:
-                CartLine.objects.filter(pk=own.pk).update(units=max(own.units, line.units))
-            elif len(lines) < LINES_MAX:
-                CartLine.objects.filter(pk=line.pk).update(cart=mine)
-                lines[line.variant_id] = line
+        lines = merged_lines(mine.lines.all(), guests.lines.all())
+        for line in lines:
+            line.cart = mine
+        CartLine.objects.bulk_update(lines, ["cart", "units"])
         guests.delete()
         mine.save(update_fields=["changed_at"])
     return True
+
+
+def merged_lines(mine: Iterable[CartLine], guests: Iterable[CartLine]) -> list[CartLine]:
+    """The lines of both carts, as far as a cart has room, in memory.
+
+    Of a variant in both carts the larger number of units counts, never the sum: most often the buyer means the same
+    units.
+    """
+    lines = {line.variant_id: line for line in mine}
+    for line in guests:
+        if (own := lines.get(line.variant_id)) is not None:
+            own.units = max(own.units, line.units)
+        elif len(lines) < LINES_MAX:
+            lines[line.variant_id] = line
+    return list(lines.values())
 
 
 def remove_old_carts(*, batch_max: int = OLD_CARTS_MAX) -> int:

@@ -33,7 +33,7 @@ def cart(request: HttpRequest) -> HttpResponse:
     contents = contents_of(shown)
     context = {"contents": contents, "units_max": UNITS_MAX, "cart_units": contents.units}
     response = render(request, "orders/cart/cart.html", context)
-    mark_prices_seen(shown, contents.lines)
+    mark_prices_seen([shown], contents.lines)
     keep_cookies(response, request, cart=shown, units=contents.units)
     return response
 

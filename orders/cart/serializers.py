@@ -7,8 +7,8 @@ from rest_framework import serializers
 
 from orders.cart.cart_contents import Contents, LineChange, ShownLine
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
-from orders.models import Cart
-from shop.http.serializers import StrictSerializer, StringField, WholeNumberField
+from shop.catalogue.options import OptionSerializer, options_of
+from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, StringField, WholeNumberField
 from shop.prices.money import to_text
 
 SKU_LENGTH_MAX = 64
@@ -31,15 +31,15 @@ class CartLineSerializer(serializers.Serializer[Any]):
     sku = serializers.CharField()
     product = serializers.CharField(help_text="The product's slug.")
     name = serializers.CharField()
-    options = serializers.ListField(child=serializers.CharField())
+    options = OptionSerializer(many=True)
     units = serializers.IntegerField()
-    unit_price = serializers.CharField()
-    amount = serializers.CharField()
+    unit_price = AmountText()
+    amount = AmountText()
     changes = serializers.ListField(
         child=serializers.ChoiceField([change.value for change in LineChange]),
         help_text="How the line differs from the last answer.",
     )
-    old_unit_price = serializers.CharField(allow_null=True, help_text="With `price_changed`: the price before.")
+    old_unit_price = AmountText(allow_null=True, help_text="With `price_changed`: the price before.")
     left = serializers.IntegerField(allow_null=True, help_text="With `too_few_left`: how many can be bought.")
 
 
@@ -49,13 +49,13 @@ class CartSerializer(serializers.Serializer[Any]):
     )
     lines = CartLineSerializer(many=True)
     units = serializers.IntegerField()
-    total = serializers.CharField(help_text="Of the lines that are sold, taxes included, without delivery.")
-    currency = serializers.CharField()
+    total = AmountText(help_text="Of the lines that are sold, taxes included, without delivery.")
+    currency = CurrencyText()
 
 
-def shown_cart(cart: Cart | None, contents: Contents) -> dict[str, Any]:
+def shown_cart(contents: Contents, *, token: str | None) -> dict[str, Any]:
     return {
-        "token": str(cart.token) if cart is not None and cart.buyer_id is None else None,
+        "token": token,
         "lines": [shown_line(line) for line in contents.lines],
         "units": contents.units,
         "total": to_text(minor=contents.total_minor, currency=settings.CURRENCY),
@@ -69,7 +69,7 @@ def shown_line(line: ShownLine) -> dict[str, Any]:
         "sku": line.variant.sku,
         "product": line.variant.product.slug,
         "name": str(line.variant.product),
-        "options": line.variant.option_values,
+        "options": options_of(line.variant.product.option_names, line.variant.options),
         "units": line.units,
         "unit_price": to_text(minor=line.unit_price_minor, currency=settings.CURRENCY),
         "amount": to_text(minor=line.amount_minor, currency=settings.CURRENCY),

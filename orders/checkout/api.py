@@ -1,7 +1,6 @@
 """Ways of sending, and the checkout, which makes an order of the cart."""
 
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -10,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.permissions import AllowAny
@@ -22,26 +21,34 @@ from orders import idempotent_calls
 from orders.api.serializers import OrderSerializer
 from orders.cart.api import CART_TOKEN, holder_of
 from orders.cart.cart_contents import contents_of
-from orders.cart.cart_holder import find_cart
+from orders.cart.cart_holder import carts_to_read
 from orders.cart.serializers import shown_line
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
 from orders.models import Order
 from orders.problem_codes import refusals
+from orders.shipping.address_serializers import CountryField
 from orders.shipping.delivery_choice import offers_of
 from orders.shipping.shipping_prices import offers_for
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
+from shop.http.problem_codes import BODY_REFUSALS
 from shop.http.problems import problem
 from shop.http.rate_limits import take
+from shop.http.serializers import QueryParameters
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 
 # Unpaid orders of guests end after ten minutes; with several, one ends sooner.
 GUESTS_RETRY_SECONDS = 120
+
+
+class ShippingParameters(QueryParameters):
+    country = CountryField(help_text="ISO 3166, two letters: CN.")
+    order = serializers.UUIDField(required=False, help_text="An order of a flash sale, in the place of the cart.")
 
 
 class ShippingMethodsView(APIView):
@@ -51,8 +58,7 @@ class ShippingMethodsView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("country", str, required=True, description="ISO 3166, two letters: CN."),
-            OpenApiParameter("order", UUID, description="An order of a flash sale, in the place of the cart."),
+            ShippingParameters,
             CART_TOKEN,
         ],
         responses={
@@ -62,13 +68,14 @@ class ShippingMethodsView(APIView):
     )
     def get(self, request: Request) -> Response:
         """The ways of sending the cart to a country. An empty list means that the shop does not send it there."""
-        country = tidy("country", request.query_params.get("country", ""))
+        asked = ShippingParameters.of(request)
+        country = tidy("country", asked["country"])
         if country not in dict(country_choices()):
-            raise ValidationError({"country": address_errors({"country": country or "-"})["country"]})
-        if "order" in request.query_params:
-            offers = offers_of(order_in(request), country=country)
+            raise ValidationError({"country": address_errors({"country": country})["country"]})
+        if "order" in asked:
+            offers = offers_of(order_in(request, asked["order"]), country=country)
         else:
-            contents = contents_of(find_cart(holder_of(request)))
+            contents = contents_of(*carts_to_read(holder_of(request)))
             offers = offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
         body = [
             {
@@ -82,10 +89,9 @@ class ShippingMethodsView(APIView):
         return Response(body, headers={"Cache-Control": "no-store"})
 
 
-def order_in(request: Request) -> Order:
-    """The buyer's order of a flash sale whose number the call has."""
+def order_in(request: Request, number: UUID) -> Order:
+    """The buyer's order of a flash sale with this number."""
     mine = Order.objects.filter(buyer_id=request.user.pk, buyer__isnull=False, reservation_id__isnull=False)
-    number = serializers.UUIDField().run_validation(request.query_params["order"])
     return get_object_or_404(mine, number=number)
 
 
@@ -106,8 +112,8 @@ class CheckoutView(JsonAPIView):
             201: OrderSerializer,
             **refusals(
                 *KEY_REFUSALS,
-                *("invalid", "parse_error", "authentication_failed", "csrf_failed", "body_too_large"),
-                *("unsupported_media_type", "too_many_attempts"),
+                *BODY_REFUSALS,
+                *("authentication_failed", "csrf_failed", "too_many_attempts"),
                 *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
                 "guests_wait",
             ),
@@ -144,7 +150,10 @@ class CheckoutView(JsonAPIView):
             return refusal(result.refusal)
         if result.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
             return idempotent_calls.key_refused(result.state)
-        headers = {"Cache-Control": "no-store", "Location": location_of(result.answer, holder.buyer_id)}
+        headers = {"Cache-Control": "no-store"}
+        if holder.buyer_id is not None:
+            # A guest has no address in the API. The link to a guest's order is a key, and headers are written to logs.
+            headers["Location"] = reverse("api-order", args=[result.answer["number"]])
         if result.state is CallState.REPLAYED:
             headers[REPLAYED_HEADER] = "true"
         return Response(result.answer, status=result.status, headers=headers)
@@ -158,11 +167,6 @@ def count_checkout(request: HttpRequest, *, buyer_id: int | None) -> None:
     take(action="checkout_by_address", rate=settings.CHECKOUT_LIMIT_BY_ADDRESS, key=client_network(request))
     if buyer_id is not None:
         take(action="checkout", rate=settings.CHECKOUT_LIMIT, key=str(buyer_id))
-
-
-def location_of(order: dict[str, Any], buyer_id: int | None) -> str:
-    """The order in the API. A guest has none there, and gets the order's page instead."""
-    return reverse("api-order", args=[order["number"]]) if buyer_id is not None else str(order["url"])
 
 
 def refusal(placement: Placement) -> HttpResponse:

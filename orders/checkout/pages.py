@@ -80,7 +80,7 @@ def show(
     if not contents.can_be_bought:
         return redirect("cart")
     newly = contents.changed
-    mark_prices_seen(cart, contents.lines)
+    mark_prices_seen([cart], contents.lines)
     offers = offers_of(contents, choice.country)
     chosen = next((offer for offer in offers if offer.code == choice.method), offers[0] if offers else None)
     key = request.POST.get("key", "")

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from orders.models.order import BILLING_LENGTH_MAX, VAT_NUMBER_LENGTH_MAX
 from orders.shipping.address_serializers import AddressSerializer
-from shop.http.serializers import StrictSerializer, StringField
+from shop.http.serializers import AmountField, AmountText, CurrencyText, StrictSerializer, StringField
 
 NOTE_LENGTH_MAX = 500
-AMOUNT = r"^[0-9]{1,12}(\.[0-9]{1,4})?$"
 EMAIL_LENGTH_MAX = 254
 
 
@@ -22,9 +20,8 @@ class CheckoutSerializer(StrictSerializer):
     )
     shipping_address = AddressSerializer()
     shipping_method = StringField(max_length=50, help_text="The code of an offered method.")
-    expected_total = StringField(
+    expected_total = AmountField(
         required=False,
-        validators=[RegexValidator(AMOUNT)],
         help_text="What the buyer was shown, goods and delivery together. With any other total nothing is ordered: "
         "`price_changed`. Without it, prices count as seen that any call or page has shown.",
     )
@@ -48,5 +45,5 @@ class CheckoutSerializer(StrictSerializer):
 class ShippingMethodSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     name = serializers.CharField()
-    price = serializers.CharField(help_text="For what is in the cart, taxes included.")
-    currency = serializers.CharField()
+    price = AmountText(help_text="For what is in the cart, taxes included.")
+    currency = CurrencyText()

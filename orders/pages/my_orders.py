@@ -164,7 +164,7 @@ def start_payment(request: HttpRequest, order: Order) -> HttpResponse:
     except ProviderUnreachable:
         messages.error(request, _("The payment company is not answering right now. Please try again in a moment."))
         return redirect(order)
-    if start.payment is None:
+    if start.payment is None or start.outcome is StartOutcome.REPEATED:
         messages.warning(request, why_not_payable(start.outcome))
         return redirect(order)
     return to_payment_page(request, order, start.payment)

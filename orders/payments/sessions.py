@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders.models import Order, OrderStatus, Payment
+from orders.models import SOLD, Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
@@ -53,8 +53,8 @@ class StartResult:
 def start(*, order_id: int, idempotency_key: str, provider_name: str | None = None) -> StartResult:
     """Open a payment page for the order, or return the one that is open, whatever the key.
 
-    A key that belongs to a payment that has ended returns that payment. Raises ProviderUnreachable; the same call may
-    then be repeated.
+    A key that belongs to a payment that has ended returns that payment, and any key the payment of a paid order. Raises
+    ProviderUnreachable; the same call may then be repeated.
     """
     # Before the order is read: the store hears of a payment only after PostgreSQL has committed it.
     sold = is_sold_in_the_store(order_id=order_id)
@@ -88,6 +88,8 @@ def create_payment(
         same_key = Payment.objects.filter(order=order, idempotency_key=idempotency_key).first()
         if same_key and same_key.status != Payment.Status.PENDING:
             return StartResult(StartOutcome.REPEATED, same_key)
+        if order.status in SOLD and (captured := captured_payment(order)):
+            return StartResult(StartOutcome.REPEATED, captured)
         if order.status != OrderStatus.AWAITING_PAYMENT:
             return StartResult(StartOutcome.NOT_AWAITING_PAYMENT)
         if sold_in_the_store:
@@ -107,6 +109,10 @@ def create_payment(
             currency=order.currency,
         )
     return StartResult(StartOutcome.OPENED, payment)
+
+
+def captured_payment(order: Order) -> Payment | None:
+    return Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).first()
 
 
 def give_whole_time(order: Order) -> None:

@@ -1,13 +1,17 @@
-"""An address in the API: as the checkout takes it, as a new address of an order is sent, and as an order shows it."""
+"""An address in the API: as a checkout and an order take it, and as an order shows it."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from orders.models import ShippingAddress
 from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
-from shop.http.serializers import StrictSerializer, StringField
+from shop.http.serializers import CountryText, StrictSerializer, StringField
+
+# Two letters of ISO 3166, in capitals or not. JSON Schema takes `$` for the end of the text, Python needs `\Z`.
+COUNTRY = r"^[A-Za-z]{2}\Z"
 
 
 def length_max(name: str) -> int:
@@ -23,24 +27,19 @@ def checked(values: dict[str, Any]) -> dict[str, str]:
 
 
 class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
+    country = CountryText()
+
     class Meta:
         model = ShippingAddress
         fields: Sequence[str] = ADDRESS_FIELDS
+        read_only_fields = ADDRESS_FIELDS
 
 
-class NewAddressSerializer(ShippingAddressSerializer):
-    """An address as the form takes it (shop/addresses/address_form.py)."""
+class CountryField(StringField):
+    """The two letters of a country, in capitals or not."""
 
-    postcode = serializers.CharField(
-        max_length=length_max("postcode"),
-        required=False,
-        allow_blank=True,
-        default="",
-        help_text="Empty where the country has none.",
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return checked(attrs)
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(validators=[RegexValidator(COUNTRY)], trim_whitespace=False, **kwargs)
 
 
 class AddressSerializer(StrictSerializer):
@@ -50,9 +49,13 @@ class AddressSerializer(StrictSerializer):
     city = StringField(max_length=length_max("city"))
     region = StringField(max_length=length_max("region"), required=False, allow_blank=True, default="")
     postcode = StringField(
-        max_length=length_max("postcode"), allow_blank=True, help_text="Empty where the country has none."
+        max_length=length_max("postcode"),
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Empty where the country has none.",
     )
-    country = StringField(max_length=length_max("country"), help_text="ISO 3166, two letters: CN.")
+    country = CountryField(help_text="ISO 3166, two letters: CN.")
     phone = StringField(
         max_length=length_max("phone"), required=False, allow_blank=True, default="", help_text="For the courier."
     )

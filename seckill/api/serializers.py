@@ -1,6 +1,5 @@
 """The JSON of the flash sale's API."""
 
-from datetime import UTC
 from typing import Any
 
 from django.conf import settings
@@ -10,8 +9,11 @@ from rest_framework import serializers
 
 from seckill.models import UNITS_MAX, Sale, SaleItem
 from seckill.phase import Phase
-from shop.http.serializers import StrictSerializer, WholeNumberField
+from shop.catalogue.options import OptionSerializer, options_of
+from shop.catalogue.serializers import PictureSerializer
+from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, TimeField, WholeNumberField
 from shop.prices.money import to_text
+from shop.times.timestamps import now_ms, rfc3339
 
 
 class ReservationRequestSerializer(StrictSerializer):
@@ -21,14 +23,14 @@ class ReservationRequestSerializer(StrictSerializer):
 class ReservationSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     units = serializers.IntegerField()
-    amount = serializers.CharField(help_text="A decimal string.")
-    currency = serializers.CharField()
-    expires_at = serializers.DateTimeField(help_text="Pay by then; unpaid units go back on sale.")
+    amount = AmountText()
+    currency = CurrencyText()
+    expires_at = TimeField(help_text="Pay by then; unpaid units go back on sale.")
     status_url = serializers.CharField()
 
 
 class PassSerializer(serializers.Serializer[Any]):
-    expires_at = serializers.DateTimeField()
+    expires_at = TimeField()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # `pass` is a keyword of Python, so it cannot be a class attribute.
@@ -42,12 +44,12 @@ class FiguresSerializer(serializers.Serializer[Any]):
     left = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)
     sold = serializers.IntegerField(allow_null=True)
-    opens_at = serializers.DateTimeField(allow_null=True)
-    closes_at = serializers.DateTimeField(allow_null=True)
+    opens_at = TimeField(allow_null=True)
+    closes_at = TimeField(allow_null=True)
 
 
 class LiveSerializer(FiguresSerializer):
-    server_time = serializers.DateTimeField()
+    server_time = TimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
 
 
@@ -57,7 +59,7 @@ class ItemFiguresSerializer(FiguresSerializer):
 
 class SaleLiveSerializer(serializers.Serializer[Any]):
     items = ItemFiguresSerializer(many=True)
-    server_time = serializers.DateTimeField()
+    server_time = TimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
     opening_spread_ms = serializers.IntegerField(
         help_text="A page that waits for the opening reserves at a moment by chance within this time after it."
@@ -66,21 +68,49 @@ class SaleLiveSerializer(serializers.Serializer[Any]):
 
 class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
     product = serializers.CharField(source="product.slug")
+    sku = serializers.CharField(source="variant.sku")
+    options = serializers.SerializerMethodField()
     name = serializers.CharField(source="variant.__str__")
+    image = serializers.SerializerMethodField(help_text="The product's first picture; null if it has none.")
     price = serializers.SerializerMethodField()
     ordinary_price = serializers.SerializerMethodField()
     currency = serializers.SerializerMethodField()
 
     class Meta:
         model = SaleItem
-        fields = ("id", "product", "name", "price", "ordinary_price", "currency", "quantity", "per_buyer_max")
+        fields = (
+            "id",
+            "product",
+            "sku",
+            "options",
+            "name",
+            "image",
+            "price",
+            "ordinary_price",
+            "currency",
+            "quantity",
+            "per_buyer_max",
+        )
+        read_only_fields = fields
 
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, item: SaleItem) -> list[dict[str, str]]:
+        return options_of(item.product.option_names, item.variant.options)
+
+    @extend_schema_field(PictureSerializer(allow_null=True))
+    def get_image(self, item: SaleItem) -> Any:
+        first = next(iter(item.product.pictures.all()), None)
+        return PictureSerializer(first, context={"product": item.product}).data if first else None
+
+    @extend_schema_field(AmountText())
     def get_price(self, item: SaleItem) -> str:
         return to_text(minor=item.price_minor, currency=settings.CURRENCY)
 
+    @extend_schema_field(AmountText())
     def get_ordinary_price(self, item: SaleItem) -> str:
         return to_text(minor=item.variant.price_minor, currency=settings.CURRENCY)
 
+    @extend_schema_field(CurrencyText())
     def get_currency(self, item: SaleItem) -> str:
         return settings.CURRENCY
 
@@ -88,19 +118,20 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
 class SaleSerializer(serializers.ModelSerializer[Sale]):
     name = serializers.CharField(source="__str__")
     phase = serializers.SerializerMethodField()
-    opens_at = serializers.DateTimeField(default_timezone=UTC)
-    closes_at = serializers.DateTimeField(default_timezone=UTC)
+    opens_at = TimeField()
+    closes_at = TimeField()
     server_time = serializers.SerializerMethodField()
     items = SaleItemSerializer(many=True)
 
     class Meta:
         model = Sale
         fields = ("id", "name", "phase", "opens_at", "closes_at", "hold_seconds", "server_time", "items")
+        read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(list(Phase)))
     def get_phase(self, sale: Sale) -> str:
         return sale.phase_at(timezone.now())
 
-    @extend_schema_field(serializers.DateTimeField())
+    @extend_schema_field(TimeField())
     def get_server_time(self, sale: Sale) -> str:
-        return timezone.now().isoformat()
+        return rfc3339(now_ms())

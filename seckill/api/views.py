@@ -15,12 +15,14 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
-from rest_framework.generics import ListAPIView, RetrieveAPIView
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import RetrieveAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from seckill import ledger
 from seckill.api.problem_codes import refusals
@@ -40,9 +42,11 @@ from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
-from shop.http.link_pages import LinkPages
-from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.list_pages import PageParameters, list_answer
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
+from shop.http.public_answers import IF_NONE_MATCH, LANGUAGE, UNCHANGED, public_answer
+from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 from shop.times.timestamps import now_ms, rfc3339, to_ms
@@ -59,9 +63,9 @@ class ReservationView(JsonAPIView):
         responses={
             201: ReservationSerializer,
             **refusals(
-                *("invalid", "parse_error", "pass_missing", "pass_invalid", "pass_expired"),
-                *("pass_of_another_buyer", "pass_of_another_item", "length_required", "body_too_large"),
-                *("unsupported_media_type", *(outcome for outcome in Outcome if outcome not in ACCEPTED)),
+                *BODY_REFUSALS,
+                *("pass_missing", "pass_invalid", "pass_expired", "pass_of_another_buyer", "pass_of_another_item"),
+                *(outcome for outcome in Outcome if outcome not in ACCEPTED),
             ),
         },
     )
@@ -137,13 +141,13 @@ class PassView(JsonAPIView):
         responses={
             201: PassSerializer,
             **refusals(
-                *(*TOKEN_REFUSALS, "csrf_failed", "invalid", "not_found", "too_many_attempts", "too_early", "closed"),
+                *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
+                *("too_many_attempts", "too_early", "closed"),
             ),
         },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
-        if request.data:
-            raise ValidationError({name: _("Unknown field.") for name in request.data})
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
         item = get_object_or_404(published_items(), pk=item_id)
         now = timezone.now()
         why_not = item.sale.why_no_pass(now)
@@ -171,36 +175,35 @@ def pass_body(*, item_id: int, buyer_id: int, network: str) -> dict[str, Any]:
     return {"pass": text, "expires_at": rfc3339(expires_s * 1000)}
 
 
-class SaleListView(ListAPIView[Sale]):
-    """Published and listed sales with their items, the latest opening first, 20 on a page.
+class SaleListParameters(PageParameters):
+    phase = serializers.ChoiceField(list(Phase), required=False)
 
-    The header `Link` has the addresses of the previous and the next page.
+
+@method_decorator(public_answer, name="dispatch")
+class SaleListView(APIView):
+    """Published and listed sales with their items, the latest opening first, in pages.
+
+    The header `Link` has the addresses of the previous and the next page. `Total-Count` says how many there are.
     """
 
     authentication_classes = ()
     permission_classes = ()
-    serializer_class = SaleSerializer
-    pagination_class = LinkPages
-    queryset = Sale.objects.none()
-
-    def get_queryset(self) -> QuerySet[Sale]:
-        now, phase = timezone.now(), self.request.query_params.get("phase")
-        sales = listed_sales().prefetch_related(with_products())
-        if phase is None:
-            return sales
-        if phase not in list(Phase):
-            raise ValidationError({"phase": _("Must be one of: %(phases)s.") % {"phases": ", ".join(Phase)}})
-        return sales.filter(in_phase(Phase(phase), now=now))
 
     @extend_schema(
-        parameters=[OpenApiParameter("phase", enum=list(Phase))],
-        responses={200: SaleSerializer(many=True), **refusals("invalid", "not_found")},
+        parameters=[SaleListParameters, LANGUAGE, IF_NONE_MATCH],
+        responses={200: SaleSerializer(many=True), **UNCHANGED, **refusals("invalid", "not_found")},
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().get(request, *args, **kwargs)
+    def get(self, request: Request) -> Response:
+        asked = SaleListParameters.of(request)
+        page, size = asked["page"], asked["page_size"]
+        sales = listed_sales().prefetch_related(with_products())
+        if phase := asked.get("phase"):
+            sales = sales.filter(in_phase(Phase(phase), now=timezone.now()))
+        data = SaleSerializer(sales[(page - 1) * size : page * size], many=True).data
+        return list_answer(request, data, count=sales.count(), page=page, page_size=size)
 
 
-@extend_schema(responses={200: SaleSerializer, **refusals("not_found")})
+@method_decorator(public_answer, name="dispatch")
 class SaleView(RetrieveAPIView[Sale]):
     """One published sale with its items."""
 
@@ -211,3 +214,9 @@ class SaleView(RetrieveAPIView[Sale]):
 
     def get_queryset(self) -> QuerySet[Sale]:
         return published_sales().prefetch_related(with_products())
+
+    @extend_schema(
+        parameters=[LANGUAGE, IF_NONE_MATCH], responses={200: SaleSerializer, **UNCHANGED, **refusals("not_found")}
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)

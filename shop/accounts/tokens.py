@@ -1,10 +1,10 @@
 """`/api/v1/auth/token/`: a user name and a password give a bearer token; DELETE revokes it."""
 
-from datetime import UTC
 from typing import Any
 
 from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -23,8 +23,8 @@ from rest_framework.response import Response
 from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
 from shop.http.bearer import BearerAuthentication
-from shop.http.problem_codes import TOKEN_REFUSALS, refusals
-from shop.http.serializers import StrictSerializer
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS, refusals
+from shop.http.serializers import StrictSerializer, TimeField
 from shop.models import ApiToken
 
 # Far more than one person's programs need. Beyond it the oldest goes: a program that forgets its tokens and signs in
@@ -62,8 +62,7 @@ class CredentialsSerializer(StrictSerializer):
 
 class TokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField()
-    # The API says times in UTC. Pages have the shop's zone.
-    expires_at = serializers.DateTimeField(default_timezone=UTC)
+    expires_at = TimeField()
 
 
 class TokenView(JsonAPIView):
@@ -80,7 +79,7 @@ class TokenView(JsonAPIView):
         request=CredentialsSerializer,
         responses={
             201: TokenSerializer,
-            **refusals("invalid", "parse_error", "body_too_large", "unsupported_media_type"),
+            **refusals(*BODY_REFUSALS),
             **refusals("wrong_credentials", "second_factor_needed", "too_many_attempts"),
         },
     )
@@ -131,3 +130,13 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": "A token from POST /api/v1/auth/token/."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the OpenAPI file describes a browser's session."""
+
+    target_class = "shop.http.session_sign_in.SessionSignIn"
+    name = "cookieAuth"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}

@@ -6,36 +6,28 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import remove_query_param, replace_query_param
 from rest_framework.views import APIView
 
 from shop.catalogue.category_tree import CategoryTree
 from shop.catalogue.listing import Ordering, ProductFilter, find_page, visible_products, with_parts
 from shop.catalogue.serializers import CategorySerializer, ProductListParameters, ProductSerializer
 from shop.databases.replica import may_lag, reading_alias
-from shop.http.link_pages import link_header
+from shop.http.list_pages import list_answer
 from shop.http.problem_codes import refusals
-from shop.http.public_answers import public_answer
+from shop.http.public_answers import IF_NONE_MATCH, LANGUAGE, UNCHANGED, public_answer
+from shop.http.serializers import QueryParameters
 from shop.models import Category, Product
 from shop.search.search_limit import count_search
-
-PAGE_SIZE = 20
-
-IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", location="header", description="The ETag of the last answer: 304 if nothing has changed since."
-)
-LANGUAGE = OpenApiParameter("Accept-Language", location="header", description="The language of names and texts.")
-UNCHANGED = {304: OpenApiResponse(description="Nothing has changed.")}
 
 
 @method_decorator(public_answer, name="dispatch")
 class ProductListView(APIView):
-    """Products of the shop, 20 on a page. The header `Link` has the addresses of the previous and the next page.
+    """Products of the shop, in pages. The header `Link` has the addresses of the previous and the next page.
 
     `Total-Count` says how many there are. A search forgives a typo where nothing has what was typed.
     """
@@ -44,7 +36,6 @@ class ProductListView(APIView):
     permission_classes = ()
 
     @extend_schema(
-        operation_id="products_list",
         parameters=[ProductListParameters, LANGUAGE, IF_NONE_MATCH],
         responses={
             200: ProductSerializer(many=True),
@@ -55,19 +46,11 @@ class ProductListView(APIView):
     @may_lag
     def get(self, request: Request) -> HttpResponse:
         count_search(request)
-        parameters = ProductListParameters(data=dict(request.query_params.lists()))
-        parameters.is_valid(raise_exception=True)
-        asked = parameters.validated_data
-        number = asked["page"]
-        page = find_page(product_filter_of(asked), page=number, size=PAGE_SIZE)
-        if number > 1 and not page.count:
-            raise NotFound
+        asked = ProductListParameters.of(request)
+        number, size = asked["page"], asked["page_size"]
+        page = find_page(product_filter_of(asked), page=number, size=size)
         data = ProductSerializer(page.products, many=True).data
-        links = link_header(
-            previous=page_address(request, number - 1) if number > 1 else None,
-            next_=page_address(request, number + 1) if number * PAGE_SIZE < page.count else None,
-        )
-        return Response(data, headers={**(links or {}), "Total-Count": str(page.count)})
+        return list_answer(request, data, count=page.count, page=number, page_size=size)
 
 
 def product_filter_of(asked: dict[str, Any]) -> ProductFilter:
@@ -85,11 +68,6 @@ def product_filter_of(asked: dict[str, Any]) -> ProductFilter:
         max_price_minor=asked.get("max_price"),
         ordering=Ordering(asked["ordering"]) if "ordering" in asked else None,
     )
-
-
-def page_address(request: Request, number: int) -> str:
-    address = request.build_absolute_uri()
-    return remove_query_param(address, "page") if number == 1 else replace_query_param(address, "page", number)
 
 
 @method_decorator(public_answer, name="dispatch")
@@ -129,8 +107,9 @@ class CategoryListView(ListAPIView[Category]):
 
     @extend_schema(
         parameters=[LANGUAGE, IF_NONE_MATCH],
-        responses={200: CategorySerializer(many=True), **UNCHANGED, **refusals("unavailable")},
+        responses={200: CategorySerializer(many=True), **UNCHANGED, **refusals("invalid", "unavailable")},
     )
     @may_lag
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        QueryParameters.of(request)
         return super().get(request, *args, **kwargs)

@@ -4,53 +4,43 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from shop.catalogue.linked_data import whole_address
 from shop.catalogue.listing import Ordering
-from shop.http.serializers import StrictSerializer
+from shop.catalogue.options import OptionSerializer, options_of
+from shop.http.list_pages import PageParameters
+from shop.http.serializers import AmountField, AmountText, CurrencyText
 from shop.models import Category, Picture, Product, Variant
-from shop.models.catalogue import split_options
 from shop.prices.money import to_minor, to_text
-from shop.prices.price_field import DIGITS_MAX, too_many_decimals
+from shop.prices.price_field import too_many_decimals
 from shop.search.query import QUERY_CHARACTERS_MAX
 
 
-class AmountParameter(serializers.DecimalField):
+class AmountParameter(AmountField):
     """An amount in the shop's currency; minor units inside."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_digits=DIGITS_MAX, decimal_places=None, min_value=Decimal(0), required=False, **kwargs)
-
-    def to_internal_value(self, data: Any) -> Any:
-        amount = super().to_internal_value(data)
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        text = super().run_validation(data)
         try:
-            return to_minor(amount=amount, currency=settings.CURRENCY)
+            return to_minor(amount=Decimal(text), currency=settings.CURRENCY)
         except ValueError:
             raise serializers.ValidationError(too_many_decimals(settings.CURRENCY), "max_decimal_places") from None
 
 
-class ProductListParameters(StrictSerializer):
+class ProductListParameters(PageParameters):
     search = serializers.CharField(
         max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words in any language of the shop, or an SKU."
     )
     category = serializers.SlugField(required=False, help_text="A category's slug; those below it count too.")
-    min_price = AmountParameter(help_text="Some variant costs at least this.")
-    max_price = AmountParameter(help_text="Some variant costs at most this.")
+    min_price = AmountParameter(required=False, help_text="Some variant costs at least this.")
+    max_price = AmountParameter(required=False, help_text="Some variant costs at most this.")
     ordering = serializers.ChoiceField(
         [word.value for word in Ordering],
         required=False,
         help_text="By default `relevance` in a search, else `newest`. Without a search, `relevance` is `newest`.",
     )
-    page = serializers.IntegerField(min_value=1, max_value=10_000, default=1)
-
-    def to_internal_value(self, data: Any) -> Any:
-        """`data` is that of the address, by name all values that were given."""
-        if repeated := [name for name, values in data.items() if len(values) > 1]:
-            raise serializers.ValidationError({name: [_("Give this once.")] for name in repeated})
-        return super().to_internal_value({name: values[0] for name, values in data.items()})
 
 
 class CategorySerializer(serializers.ModelSerializer[Category]):
@@ -83,29 +73,26 @@ class PictureSerializer(serializers.ModelSerializer[Picture]):
         return picture.alt or str(self.context["product"])
 
 
-class OptionSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="For example “Size”.")
-    value = serializers.CharField(help_text="For example “M”.")
-
-
 class VariantSerializer(serializers.ModelSerializer[Variant]):
     options = serializers.SerializerMethodField()
-    price = serializers.SerializerMethodField(help_text="A decimal string.")
+    price = serializers.SerializerMethodField()
     currency = serializers.SerializerMethodField()
     available = serializers.IntegerField(help_text="Units in stock.")
 
     class Meta:
         model = Variant
         fields = ("sku", "options", "price", "currency", "available")
+        read_only_fields = fields
 
     @extend_schema_field(OptionSerializer(many=True))
     def get_options(self, variant: Variant) -> list[dict[str, str]]:
-        names = split_options(self.context["product"].option_names)
-        return [{"name": name, "value": value} for name, value in zip(names, variant.option_values, strict=False)]
+        return options_of(self.context["product"].option_names, variant.options)
 
+    @extend_schema_field(AmountText())
     def get_price(self, variant: Variant) -> str:
         return to_text(minor=variant.price_minor, currency=settings.CURRENCY)
 
+    @extend_schema_field(CurrencyText())
     def get_currency(self, variant: Variant) -> str:
         return settings.CURRENCY
 
@@ -120,6 +107,7 @@ class ProductSerializer(serializers.ModelSerializer[Product]):
     class Meta:
         model = Product
         fields = ("slug", "name", "description", "category", "images", "variants")
+        read_only_fields = fields
 
     def get_description(self, product: Product) -> str:
         return product.description or ""

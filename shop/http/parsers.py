@@ -34,6 +34,9 @@ class BoundedJSONParser(JSONParser):
             raise BodyTooLarge
         try:
             data = super().parse(BytesIO(body), media_type, parser_context)
+        except ParseError as error:
+            # DRF's own text is in English and says where, as a number of characters.
+            raise ParseError(_("The body is not valid JSON.")) from error
         except RecursionError as error:
             raise ParseError(_("The body is nested too deeply.")) from error
         if not isinstance(data, dict):

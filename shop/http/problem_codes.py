@@ -119,5 +119,7 @@ UNAVAILABLE = Explained(
 PROBLEMS = [*SIGNING_IN, UNAVAILABLE, *ANY_CALL]
 
 refusals = refusals_of(PROBLEMS)
+# Of each call that takes a body.
+BODY_REFUSALS = ("invalid", "parse_error", "length_required", "body_too_large", "unsupported_media_type")
 # Of each call that needs a sign-in.
 TOKEN_REFUSALS = ("not_authenticated", "authentication_failed")

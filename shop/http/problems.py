@@ -13,7 +13,6 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.csrf import csrf_failure as django_csrf_failure
@@ -26,6 +25,7 @@ from shop.http.parsers import BodyTooLarge
 from shop.http.problem_codes import type_of
 from shop.http.rate_limits import LimitReached
 from shop.times.time_left import duration
+from shop.times.timestamps import now_ms, rfc3339
 
 log = structlog.get_logger(__name__)
 
@@ -105,7 +105,12 @@ def title_of(error: exceptions.APIException) -> Any:
     """A short name of the kind of problem. An error of ours has it in `title`."""
     if title := getattr(error, "title", None):
         return title
-    # DRF's texts for these have a gap for a value, or are the one for a server error.
+    # The names that Django's own errors have here. DRF's texts for others have a gap for a value, or are the one for a
+    # server error.
+    if isinstance(error, exceptions.NotFound):
+        return _("Not found")
+    if isinstance(error, exceptions.PermissionDenied):
+        return _("Not allowed")
     if isinstance(error, exceptions.UnsupportedMediaType):
         return _("Unsupported media type")
     if isinstance(error, exceptions.MethodNotAllowed):
@@ -143,11 +148,12 @@ def is_api(request: HttpRequest) -> bool:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400."""
+    title: Any
     if isinstance(exception, RequestDataTooBig):
-        status, code, detail = 413, "body_too_large", _("The request body is too large.")
+        status, code, title, detail = 413, "body_too_large", BodyTooLarge.title, _("The request body is too large.")
     else:
-        status, code, detail = 400, "bad_request", _("The server could not read this request.")
-    return page_or_problem(request, status=status, code=code, title=_("Bad request"), detail=detail)
+        status, code, title, detail = 400, "bad_request", _("Bad request"), _("The server could not read this request.")
+    return page_or_problem(request, status=status, code=code, title=title, detail=detail)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -209,7 +215,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         code="csrf_failed",
         title=_("Not allowed"),
         detail=_("The CSRF token is missing or wrong. Reload the page and try again."),
-        server_time=timezone.now().isoformat(),
+        server_time=rfc3339(now_ms()),
     )
 
 

@@ -4,6 +4,7 @@ A public page must not look at cookies, the session, the user or messages; its s
 process keeps these documents in memory (web/shells.py) and seldom enters Django for them.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from hashlib import blake2b
@@ -13,10 +14,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils.cache import get_conditional_response
 from django.utils.translation import get_language
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 # No cache keeps an answer for longer, so that the stock on a page is never much older.
 CACHE_CONTROL = "public, max-age=1"
+# The moment of an answer is no part of its content: with it, no two answers would have the same ETag.
+SERVER_TIME = re.compile(rb'"server_time":"[^"]*"')
+
+# For the OpenAPI file.
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", location="header", description="The ETag of the last answer: 304 if nothing has changed since."
+)
+LANGUAGE = OpenApiParameter("Accept-Language", location="header", description="The language of names and texts.")
+UNCHANGED = {304: OpenApiResponse(description="Nothing has changed.")}
 
 
 def public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponseBase]:
@@ -34,8 +46,12 @@ def public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 
 
 def public_answer(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A 200 to GET or HEAD gets an ETag and may be cached. Names are in the language of the caller."""
+    """A 200 to GET or HEAD gets an ETag and may be cached. Names are in the language of the caller.
 
+    It is compressed: it has no secret whose length could be found out (BREACH).
+    """
+
+    @gzip_page
     @wraps(view)
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
@@ -45,7 +61,7 @@ def public_answer(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRe
         if isinstance(response, SimpleTemplateResponse):
             response.render()
         # The addresses of other pages are in a header.
-        content = response.content + f"{get_language()} {response.get('Link')}".encode()
+        content = SERVER_TIME.sub(b"", response.content) + f"{get_language()} {response.get('Link')}".encode()
         return with_tag(request, response, content=content)
 
     return answered

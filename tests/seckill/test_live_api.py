@@ -137,7 +137,10 @@ def test_a_sale_shows_its_items_in_the_readers_language(product: Product) -> Non
         {
             "id": item.pk,
             "product": "longjing",
+            "sku": "SKU-longjing",
+            "options": [],
             "name": "Longjing tea",
+            "image": None,
             "price": "19.00",
             "ordinary_price": "99.00",
             "currency": "CNY",

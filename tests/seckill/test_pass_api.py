@@ -49,7 +49,7 @@ def test_a_session_needs_its_csrf_token(item: SaleItem, buyer: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(buyer)
     answer = client.post(f"/api/v1/sale-items/{item.pk}/passes/")
-    assert answer.status_code == 403
+    assert (answer.status_code, answer.json()["code"]) == (403, "csrf_failed")
     assert answer["Content-Type"] == "application/problem+json"
 
 

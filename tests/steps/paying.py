@@ -27,12 +27,13 @@ def payment_of(order: Order, key: str = "key") -> Payment:
 
 def message(payment: Payment, kind: str = "captured", **changes: Any) -> dict[str, Any]:
     """An event of the simulated provider about a payment."""
+    reservation_id = payment.order.reservation_id
     return {
         "id": f"evt_{uuid4()}",
         "kind": kind,
         "payment": str(payment.pk),
         "reference": payment.provider_reference,
-        "reservation": str(payment.order.reservation_id),
+        "reservation": str(reservation_id) if reservation_id else None,
         "amount_minor": payment.amount_minor,
         "currency": payment.currency,
         "happened_at": timezone.now().isoformat(),

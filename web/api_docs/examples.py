@@ -12,6 +12,8 @@ class CallExample:
     chapter: str
     method: str
     path: str
+    # The name of the call in clients that are generated from the OpenAPI file.
+    operation_id: str
     summary: str
     example: str
 
@@ -27,6 +29,7 @@ CALLS = [
         "Sign in",
         "POST",
         "/api/v1/auth/token/",
+        "get_token",
         "Get a token",
         """
 TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
@@ -34,21 +37,32 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
 """,
     ),
     CallExample(
-        "Sign in", "GET", "/api/v1/me/", "Who is signed in", 'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"'
+        "Sign in",
+        "GET",
+        "/api/v1/me/",
+        "get_me",
+        "Who is signed in",
+        'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"',
     ),
     CallExample(
         "Catalogue",
         "GET",
         "/api/v1/products/",
+        "list_products",
         "List or search products",
         'PRODUCT=$(curl -s "$API/products/?search=tea&ordering=price" | field "[0][\'slug\']")',
     ),
-    CallExample("Catalogue", "GET", "/api/v1/products/{slug}/", "A product", "curl -s $API/products/$PRODUCT/"),
-    CallExample("Catalogue", "GET", "/api/v1/categories/", "List the categories", "curl -s $API/categories/"),
+    CallExample(
+        "Catalogue", "GET", "/api/v1/products/{slug}/", "get_product", "A product", "curl -s $API/products/$PRODUCT/"
+    ),
+    CallExample(
+        "Catalogue", "GET", "/api/v1/categories/", "list_categories", "List the categories", "curl -s $API/categories/"
+    ),
     CallExample(
         "Sales",
         "GET",
         "/api/v1/sales/",
+        "list_sales",
         "List the sales",
         'SALE=$(curl -s "$API/sales/?phase=open" | field "[0][\'id\']")',
     ),
@@ -56,6 +70,7 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "Sales",
         "GET",
         "/api/v1/sales/{id}/",
+        "get_sale",
         "A sale with its items",
         "ITEM=$(curl -s $API/sales/$SALE/ | field \"['items'][0]['id']\")",
     ),
@@ -63,6 +78,7 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "Sales",
         "GET",
         "/api/v1/sales/{sale_id}/live/",
+        "get_sale_live",
         "Live figures of a sale",
         "curl -s $API/sales/$SALE/live/",
     ),
@@ -70,6 +86,7 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "Sales",
         "GET",
         "/api/v1/sale-items/{item_id}/live/",
+        "get_item_live",
         "Live figures of an item",
         "curl -s $API/sale-items/$ITEM/live/",
     ),
@@ -77,6 +94,7 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/passes/",
+        "get_pass",
         "Get a pass",
         """
 PASS=$(curl -s -X POST $API/sale-items/$ITEM/passes/ -H "Authorization: Bearer $TOKEN" \\
@@ -87,6 +105,7 @@ PASS=$(curl -s -X POST $API/sale-items/$ITEM/passes/ -H "Authorization: Bearer $
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/reservations/",
+        "reserve",
         "Reserve units",
         """
 RESERVATION=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pass $PASS" \\
@@ -97,6 +116,7 @@ RESERVATION=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pas
         "Reserve",
         "GET",
         "/api/v1/reservations/{reservation_id}/",
+        "get_reservation",
         "Status of a reservation",
         """
 ORDER=None
@@ -110,6 +130,7 @@ done
         "Cart and checkout",
         "GET",
         "/api/v1/cart/",
+        "get_cart",
         "The cart",
         'curl -s $API/cart/ -H "Authorization: Bearer $TOKEN" | field "[\'units\']"',
     ),
@@ -117,6 +138,7 @@ done
         "Cart and checkout",
         "PUT",
         "/api/v1/cart/",
+        "change_cart",
         "Change the cart",
         """
 # Without a token of an account, the answer has the token of a guest's cart, for the header Cart-Token.
@@ -128,6 +150,7 @@ curl -s -X PUT $API/cart/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
         "Cart and checkout",
         "GET",
         "/api/v1/shipping-methods/",
+        "list_shipping_methods",
         "Ways of sending",
         """
 METHOD=$(curl -s "$API/shipping-methods/?country=CN" -H "Authorization: Bearer $TOKEN" \\
@@ -138,6 +161,7 @@ METHOD=$(curl -s "$API/shipping-methods/?country=CN" -H "Authorization: Bearer $
         "Cart and checkout",
         "POST",
         "/api/v1/checkout/",
+        "check_out",
         "Order what is in the cart",
         """
 # A guest sends an e-mail address too, and pays at the page whose address is the order's “url”.
@@ -151,6 +175,7 @@ curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: ch
         "Orders",
         "GET",
         "/api/v1/orders/",
+        "list_orders",
         "List your orders",
         'curl -s $API/orders/ -H "Authorization: Bearer $TOKEN"',
     ),
@@ -158,6 +183,7 @@ curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: ch
         "Orders",
         "GET",
         "/api/v1/orders/{number}/",
+        "get_order",
         "An order",
         'curl -s $API/orders/$ORDER/ -H "Authorization: Bearer $TOKEN"',
     ),
@@ -165,6 +191,7 @@ curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: ch
         "Orders",
         "PUT",
         "/api/v1/orders/{number}/shipping-address/",
+        "set_shipping_address",
         "Say where the order goes",
         """
 curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
@@ -177,6 +204,7 @@ curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $T
         "Orders",
         "POST",
         "/api/v1/orders/{number}/pay/",
+        "pay_order",
         "Pay an order",
         """
 # The answer has the address of the payment page, where the buyer pays.
@@ -188,6 +216,7 @@ curl -s -X POST $API/orders/$ORDER/pay/ -H "Authorization: Bearer $TOKEN" \\
         "Orders",
         "POST",
         "/api/v1/orders/{number}/cancel/",
+        "cancel_order",
         "Cancel an order",
         """
 # Instead of paying.
@@ -199,6 +228,7 @@ curl -s -X POST $API/orders/$ORDER/cancel/ -H "Authorization: Bearer $TOKEN" \\
         "Sign out",
         "DELETE",
         "/api/v1/auth/token/",
+        "revoke_token",
         "Revoke a token",
         'curl -s -X DELETE $API/auth/token/ -H "Authorization: Bearer $TOKEN"',
     ),
@@ -206,6 +236,7 @@ curl -s -X POST $API/orders/$ORDER/cancel/ -H "Authorization: Bearer $TOKEN" \\
         "For payment companies",
         "POST",
         "/api/v1/payments/{provider}/webhook/",
+        "receive_payment_event",
         "Receive a payment's event",
         """
 # Without a signature it is refused with signature_invalid.

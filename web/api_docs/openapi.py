@@ -3,9 +3,11 @@
 from typing import Any
 
 from django.utils import translation
+from drf_spectacular.openapi import AutoSchema
 
 from web.api_docs.examples import BY_OPERATION, CHAPTERS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
+from web.api_docs.response_headers import describe_headers
 
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 DEFAULT_DESCRIPTION = "Another problem: `code` says which."
@@ -23,7 +25,8 @@ and `SKU` to the number of a variant, then:
 
 To try calls on this page, paste a token under *Authorize*; a reservation takes a pass there, as `Pass …`.
 
-Times are RFC 3339 in UTC. Amounts are decimal strings.
+Times are RFC 3339 in UTC, to the millisecond. Amounts are decimal strings. Lists have numbered pages, orders a cursor;
+both take `page_size`. A call to an address without its last slash is answered with 308.
 
 **A refusal** is `application/problem+json` (RFC 9457). Programs act on `code`; `detail` is for people, in the language
 of the header Accept-Language. `type` is the address of a page about the code, in English and Chinese. It is relative to
@@ -36,18 +39,32 @@ the address of the shop, so with the setting SHOP_URL the page is at SHOP_URL fo
 """
 
 
+class NamedCalls(AutoSchema):
+    """Names the calls by the list of examples."""
+
+    def get_operation_id(self) -> str:
+        call = BY_OPERATION.get((self.method, self.path))
+        return call.operation_id if call else super().get_operation_id()
+
+
 def document_calls(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """A drf-spectacular hook. The file is always in English."""
     with translation.override("en"):
         rows = [f"| [`{it.code}`]({it.address}) | {it.status} | {it.meaning} | {it.to_do} |" for it in PROBLEMS]
         address = request.build_absolute_uri("/")[:-1] if request else "http://127.0.0.1:8000"
         preparation = PREPARATION.strip().replace("http://127.0.0.1:8000", address)
+        result["servers"] = [{"url": address}]
+        # Members of problems whose form belongs to an app.
+        members = result["components"]["schemas"]["Problem"]["properties"]
+        members["order_status"] = {"$ref": "#/components/schemas/OrderStatusEnum"}
+        members["lines"] = {"type": "array", "items": {"$ref": "#/components/schemas/CartLine"}}
         result["info"]["description"] = INTRODUCTION.format(preparation=preparation, rows="\n".join(rows))
         result["tags"] = [{"name": chapter} for chapter in CHAPTERS]
         for path, operations in result["paths"].items():
             for method, operation in operations.items():
                 describe_call(method.upper(), path, operation)
                 explain_refusals(operation["responses"])
+                describe_headers(operation)
     return result
 
 

@@ -1,22 +1,25 @@
 """`/api/v1/cart/`: a cart for a buyer and for a guest, what changed since, and whose it is."""
 
 from datetime import timedelta
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders import tasks
-from orders.cart.cart_holder import KEPT
+from orders.cart.cart_holder import KEPT, merge_guest_cart
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
 from orders.models import Cart, CartLine
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import move
-from tests.steps.buying import put, signed_in
+from tests.steps.buying import check_out, put, signed_in
 from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db
@@ -145,12 +148,13 @@ def test_a_buyer_never_gets_anothers_cart(buyer: User, stranger: User) -> None:
     assert CartLine.objects.get(cart=theirs).units == 3
 
 
-def test_signing_in_merges_the_guests_cart_once_with_the_larger_number(api: APIClient, buyer: User) -> None:
+def test_the_guests_cart_is_merged_once_with_the_larger_number(api: APIClient, buyer: User) -> None:
     goods("tea"), goods("cup"), goods("pot")
     token = put(api, tea=2, cup=5)["Cart-Token"]
     client = signed_in(buyer)
     put(client, tea=3, pot=1)
-    for _repeated in range(2):
+    for is_first in (True, False):
+        assert merge_guest_cart(buyer_id=buyer.pk, token=UUID(token)) is is_first
         answer = client.get("/api/v1/cart/", headers={"Cart-Token": token}).json()
         assert answer["token"] is None
         assert {line["sku"]: line["units"] for line in answer["lines"]} == {"SKU-tea": 3, "SKU-pot": 1, "SKU-cup": 5}
@@ -158,11 +162,41 @@ def test_signing_in_merges_the_guests_cart_once_with_the_larger_number(api: APIC
     assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["lines"] == []
 
 
-def test_a_buyer_without_a_cart_gets_the_guests(api: APIClient, buyer: User) -> None:
+def test_reading_with_both_tokens_shows_both_carts_and_changes_neither(api: APIClient, buyer: User) -> None:
+    goods("tea"), goods("cup"), goods("pot")
+    token = put(api, tea=2, cup=5)["Cart-Token"]
+    client = signed_in(buyer)
+    put(client, tea=3, pot=1)
+    before = carts()
+    for path in ("/api/v1/cart/", "/api/v1/shipping-methods/?country=CN", "/api/v1/cart/"):
+        with CaptureQueriesContext(connection) as queries:
+            answer = client.get(path, headers={"Cart-Token": token})
+        assert all(query["sql"].startswith("SELECT") for query in queries)
+    assert {line["sku"]: line["units"] for line in answer.json()["lines"]} == {
+        "SKU-tea": 3,
+        "SKU-pot": 1,
+        "SKU-cup": 5,
+    }
+    assert (answer.json()["token"], answer.json()["units"], carts()) == (None, 9, before)
+    assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["units"] == 7
+    # The checkout orders what was shown.
+    order = check_out(client, token).json()
+    assert {line["sku"]: line["units"] for line in order["lines"]} == {"SKU-tea": 3, "SKU-pot": 1, "SKU-cup": 5}
+    assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["lines"] == []
+
+
+def carts() -> list[Any]:
+    return list(CartLine.objects.order_by("pk").values_list("pk", "cart", "units", "seen_price_minor"))
+
+
+def test_a_buyer_without_a_cart_gets_the_guests_with_the_next_change(api: APIClient, buyer: User) -> None:
     goods("tea")
     token = put(api, tea=2)["Cart-Token"]
     assert signed_in(buyer).get("/api/v1/cart/", headers={"Cart-Token": token}).json()["units"] == 2
+    assert signed_in(buyer).get("/api/v1/me/").json()["cart_units"] == 0
+    put(signed_in(buyer), token, tea=2)
     assert signed_in(buyer).get("/api/v1/me/").json()["cart_units"] == 2
+    assert Cart.objects.count() == 1
 
 
 def test_too_many_changes_from_one_address_have_to_wait(api: APIClient, settings: LazySettings) -> None:

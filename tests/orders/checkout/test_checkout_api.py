@@ -46,9 +46,10 @@ def test_a_guest_orders_with_an_address_and_gets_the_signed_link(api: APIClient)
     token = put(api, tea=1)["Cart-Token"]
     answer = check_out(api, token)
     assert answer.status_code == 201
-    assert answer["Location"] == answer.json()["url"]
-    assert "/orders/guest/" in answer["Location"]
-    assert api.get(answer["Location"]).status_code == 200
+    # The link is a key, and servers and proxies write headers to their logs.
+    assert not any("/orders/guest/" in value for value in answer.headers.values())
+    assert "/orders/guest/" in answer.json()["url"]
+    assert api.get(answer.json()["url"]).status_code == 200
     assert Order.objects.get().email == GUEST
     # The API itself has no orders for guests.
     assert api.get(f"/api/v1/orders/{answer.json()['number']}/").status_code == 401

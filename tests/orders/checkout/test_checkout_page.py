@@ -58,7 +58,7 @@ def test_a_guest_orders_pays_and_reads_that_it_is_paid(client: Client) -> None:
     assert to_company["Location"].startswith("/pay/simulated/")
     back = client.post(to_company["Location"], {"action": "pay"})
     assert back["Location"] == f"{answer['Location']}?payment=returned"
-    send_webhook(message(Payment.objects.get(), reservation=None))
+    send_webhook(message(Payment.objects.get()))
 
     # Then the order is paid, the units are sold, and a mail is owed to the guest
     assert "We have received your payment" in client.get(back["Location"]).content.decode()

@@ -74,6 +74,26 @@ def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(order: O
     assert press_pay(signed_in(buyer), order.number, "new").json()["status"] == "captured"
 
 
+def test_a_second_key_after_the_payment_gets_that_payment_and_nothing_is_charged(order: Order, buyer: User) -> None:
+    first = press_pay(signed_in(buyer), order.number).json()
+    send_webhook(message(Payment.objects.get()))
+    assert status_of(order) == "paid"
+    again = press_pay(signed_in(buyer), order.number, "second")
+    assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")
+    assert (again.json()["payment"], again.json()["status"], again.json()["url"]) == (first["payment"], "captured", "")
+    assert Payment.objects.count() == SimulatedSession.objects.count() == 1
+
+
+def test_unknown_fields_are_refused_by_name(order: Order, buyer: User) -> None:
+    refused = press_pay(signed_in(buyer), order.number, povider="simulated")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "povider")
+    assert not Payment.objects.exists()
+    path = f"/api/v1/orders/{order.number}/cancel/"
+    refused = signed_in(buyer).post(path, {"reason": "dear"}, headers={"Idempotency-Key": "key"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "reason")
+    assert status_of(order) == "awaiting_payment"
+
+
 @pytest.mark.parametrize("key", [None, "", "   ", "x" * 256])
 def test_a_key_is_required(order: Order, buyer: User, key: str | None) -> None:
     for press in (press_pay, press_cancel):

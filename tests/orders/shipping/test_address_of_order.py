@@ -148,6 +148,7 @@ def test_the_api_sets_the_address_and_shows_it(order: Order, buyer: User) -> Non
         ({"country": "ZZ"}, "country"),
         ({"postcode": "!"}, "postcode"),
         ({"phone": "x"}, "phone"),
+        ({"strasse": "x"}, "strasse"),
     ],
 )
 def test_the_api_says_which_field_is_wrong(order: Order, buyer: User, changes: dict[str, str], field: str) -> None:

@@ -87,4 +87,4 @@ def test_the_short_number_stands_where_people_read_one(order: Order, buyer: User
     body = signed_in(buyer).get(f"/api/v1/orders/{order.number}/").json()
     assert (body["number"], body["code"]) == (str(order.number), order.code)
     (line,) = body["lines"]
-    assert (line["sku"], line["options"], line["name"]) == (order.lines.get().variant.sku, {}, "Longjing tea")
+    assert (line["sku"], line["options"], line["name"]) == (order.lines.get().variant.sku, [], "Longjing tea")

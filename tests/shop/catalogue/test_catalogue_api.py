@@ -123,7 +123,7 @@ def test_a_list_has_pages(api: APIClient) -> None:
 def test_an_answer_may_be_cached_and_asked_for_again(api: APIClient, shirt: Product, path: str) -> None:
     answer = api.get(f"/api/v1/{path}")
     assert answer["Cache-Control"] == "public, max-age=1"
-    assert answer["Vary"] == "Accept-Language"
+    assert "Accept-Language" in answer["Vary"]
     again = api.get(f"/api/v1/{path}", headers={"if-none-match": answer["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert again["Vary"] == "Accept-Language"

@@ -1,18 +1,29 @@
 """Everything under /api/ answers in problem+json, Django's own errors too."""
 
+import ast
+import json
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import RequestDataTooBig
 from django.test import Client, RequestFactory
 from rest_framework import exceptions
 from rest_framework.test import APIClient
 
+from seckill.api.views import refusal
+from seckill.ledger import Reservation
 from seckill.models import SaleItem
+from seckill.outcomes import Outcome
 from seckill.passes.authentication import TITLES, PassRefused
 from shop.http import health, problems
 from tests.steps.shop import make_item
+from web.application import refusal_of
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/"])
@@ -75,6 +86,56 @@ def test_every_problem_has_a_title_of_its_own(db: None) -> None:
         title = str(problems.title_of(error))
         assert "server error" not in title, repr(error)
         assert "{" not in title, repr(error)
+
+
+def named_in_the_source() -> Iterator[tuple[str, str]]:
+    """The codes and titles of the calls that name both."""
+    for app in ("shop", "seckill", "orders", "web"):
+        for path in (ROOT / app).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                named = {word.arg: ast.unparse(word.value) for word in getattr(node, "keywords", ())}
+                if {"code", "title", "status"} <= set(named):
+                    yield named["code"], named["title"]
+
+
+def test_a_code_has_one_title(db: None) -> None:
+    titles: dict[str, set[str]] = defaultdict(set)
+    for error in every_error(exceptions.APIException):
+        answer = problems.exception_handler(error, {})
+        assert answer is not None
+        body = json.loads(answer.content)
+        titles[body["code"]].add(body["title"])
+    for code, title in named_in_the_source():
+        if code.startswith("'") and title.startswith("_("):
+            titles[ast.literal_eval(code)].add(ast.literal_eval(title[2:-1]))
+    request = RequestFactory().get("/api/v1/orders/")
+    for answer in (
+        problems.bad_request(request, RequestDataTooBig()),
+        problems.too_many_requests(request),
+        problems.problem(**problems.OUTAGE),
+        refusal(Reservation(Outcome.UNAVAILABLE, now_ms=0)),
+        refusal_of(413)[0],
+        refusal_of(408)[0],
+    ):
+        body = json.loads(answer.content)
+        titles[body["code"]].add(body["title"])
+    assert len(titles) > 30
+    assert not {code: found for code, found in titles.items() if len(found) > 1}
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("zh-hans", ("错误的请求。", "请求体不是有效的 JSON。")),
+        ("en", ("Malformed request.", "The body is not valid JSON.")),
+    ],
+)
+def test_a_body_that_is_no_json_is_refused_in_the_readers_language(
+    language: str, words: tuple[str, str], db: None
+) -> None:
+    headers = {"Accept-Language": language}
+    refused = Client().post("/api/v1/auth/token/", "{", content_type="application/json", headers=headers).json()
+    assert (refused["code"], refused["title"], refused["detail"]) == ("parse_error", *words)
 
 
 def test_the_titles_say_which_problem_it_is(buyer: User, product: Any, pass_for: Any, item: SaleItem) -> None:
