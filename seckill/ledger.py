@@ -29,15 +29,13 @@ from seckill.ledger_words import (
     hold_from,
     number_from,
 )
-from seckill.outcomes import Outcome
+from seckill.outcomes import WITH_HOLD, Outcome, is_yes
 from seckill.phase import Phase, phase_of
 from seckill.store import scripts
 from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
-
-# These answers contain the units and the deadline of a hold.
-WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
+from seckill.store.pipeline.asking import Pipelines
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +136,22 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     def run(client: Redis) -> list[str]:
         with PinnedConnection(client) as connection:
             answer = scripts.RESERVE.run_packed(connection, keys=keys, args=args)
-            if settings.SECKILL_YES_REPLICAS:
-                if answer[0] == Outcome.RESERVED:
-                    wait_for_replicas(connection)
-                elif answer[0] == Outcome.ALREADY_RESERVED:
-                    wait_for_what_was_read(connection, item_id=item_id)
+            if settings.SECKILL_YES_REPLICAS and answer[0] == Outcome.RESERVED:
+                wait_for_replicas(connection)
+            elif settings.SECKILL_YES_REPLICAS and answer[0] == Outcome.ALREADY_RESERVED:
+                wait_for_what_was_read(connection, item_id=item_id)
             return answer
 
     return reservation_from(ask(run, item_id=item_id))
+
+
+async def reserve_in_pipeline(
+    pipelines: Pipelines, *, item_id: int, reservation_id: UUID, buyer_id: int, units: int
+) -> Reservation:
+    """`reserve`, from an event loop. Raises StoreUnreachable and ServerNotKnown."""
+    keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
+    answer = await pipelines.run(scripts.RESERVE, item_id=item_id, keys=keys, args=args, is_yes=is_yes)
+    return reservation_from(answer)
 
 
 def reserve_slots(

@@ -4,6 +4,7 @@ The first that applies is the answer. reserve.lua, this file and docs/design.md 
 a test in tests/house/ compares them. (The idea is TigerBeetle's.)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -25,6 +26,16 @@ class Outcome(StrEnum):
     LIMIT_REACHED = "limit_reached"
     TOO_FEW_LEFT = "too_few_left"
     RESERVED = "reserved"
+
+
+# These answers contain the units and the deadline of a hold; the first two tell the buyer yes.
+WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
+YES_WORDS = (b"reserved", b"already_reserved")
+
+
+def is_yes(reply: Sequence[bytes]) -> bool:
+    """Whether a reply of reserve.lua is a yes."""
+    return reply[0] in YES_WORDS
 
 
 @dataclass(frozen=True, slots=True)

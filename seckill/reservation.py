@@ -1,10 +1,16 @@
-"""Reserving: the one function behind the API and behind the page that works without JavaScript."""
+"""Reserving: the one function behind the API and behind the page that works without JavaScript.
+
+In an event loop it is `reserve_in_pipeline`, which asks the same script in the same way.
+"""
+
+from typing import Any
 
 from seckill import ledger
 from seckill.outbox import doorbell
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.store.client import StoreUnreachable
+from seckill.store.pipeline.asking import Pipelines
 from shop import failpoints
 from shop.times.timestamps import now_ms
 
@@ -20,12 +26,37 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
     """
     failpoints.reach("reserve.before_script")
     try:
-        reservation = ledger.reserve(
-            item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
-        )
+        reservation = ledger.reserve(**asked(pass_, units))
     except StoreUnreachable:
-        # Logged once a second for all calls (seckill/store/failures.py).
-        return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
+        return unavailable()
+    return followed_up(reservation, pass_)
+
+
+async def reserve_in_pipeline(pipelines: Pipelines, *, pass_: Pass, units: int) -> ledger.Reservation:
+    """`reserve`, from an event loop. Raises ServerNotKnown, before anything is sent."""
+    failpoints.reach("reserve.before_script")
+    try:
+        reservation = await ledger.reserve_in_pipeline(pipelines, **asked(pass_, units))
+    except StoreUnreachable:
+        return unavailable()
+    return followed_up(reservation, pass_)
+
+
+def asked(pass_: Pass, units: int) -> dict[str, Any]:
+    return {
+        "item_id": pass_.item_id,
+        "reservation_id": pass_.reservation_id,
+        "buyer_id": pass_.buyer_id,
+        "units": units,
+    }
+
+
+def unavailable() -> ledger.Reservation:
+    """The answer where the store gives none. It is logged once a second for all calls (seckill/store/failures.py)."""
+    return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
+
+
+def followed_up(reservation: ledger.Reservation, pass_: Pass) -> ledger.Reservation:
     failpoints.reach("reserve.after_script")
     if reservation.outcome in ACCEPTED:
         doorbell.request_drain(pass_.item_id)

@@ -100,7 +100,9 @@ class FrontDoor:
         if answer is not None:
             return answer
         try:
-            answer = await self._lane_of(scope).run(lambda: self._answer_in_thread(call, scope, body))
+            answer = await self._reserve(call)
+            if answer is None:
+                answer = await self._lane_of(scope).run(lambda: self._answer_in_thread(call, scope, body))
         except LaneFull:
             answer = refusal(environ_of(scope), status=503)
         except Exception:
@@ -119,6 +121,16 @@ class FrontDoor:
         if seconds:
             await asyncio.sleep(seconds)
         return answer
+
+    async def _reserve(self, call: OrdinaryCall | None) -> RawAnswer | None:
+        """The hot lane's answer to a call with a pass. After an error Django decides."""
+        if call is None or call.pass_ is None:
+            return None
+        try:
+            return await self._hot_lane.reserve(call)
+        except Exception:
+            self._report("hot_lane_failed")
+            return None
 
     def _ask_gate(self, scope: Scope, body: bytes) -> tuple[OrdinaryCall | None, RawAnswer | None]:
         """The call, if it is an ordinary one, and the gate's answer, if it has one. After an error Django decides."""
@@ -159,7 +171,7 @@ class FrontDoor:
     def _answer_in_thread(self, call: OrdinaryCall | None, scope: Scope, body: bytes) -> RawAnswer:
         """Raises the errors of the WSGI application."""
         try:
-            if call is not None and (answer := self._hot_lane.answer(call)):
+            if call is not None and call.pass_ is None and (answer := self._hot_lane.answer(call)):
                 return answer
         except Exception:
             self._report("hot_lane_failed")

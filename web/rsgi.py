@@ -6,6 +6,7 @@ from shop.wsgi import application as wsgi_application
 # isort: split
 from django.conf import settings
 
+from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.database_connections import bound_statements
 from web.application import FrontDoor
 from web.lanes import lanes
@@ -20,11 +21,12 @@ views = ViewAnswers()
 gate = Gate(views=views) if settings.GATE else None
 shells = Shells(wsgi_application)
 all_lanes = lanes()
+pipelines = Pipelines()
 application = FrontDoor(
     wsgi_application,
     lanes=all_lanes,
     views=views,
-    hot_lane=HotLane(views=views),
+    hot_lane=HotLane(views=views, pipelines=pipelines),
     gate=gate,
     shells=shells if settings.GATE else None,
     warm_start=WarmStart(
@@ -32,6 +34,7 @@ application = FrontDoor(
         lanes=[lane for lane in all_lanes if lane.name in ("live", "pages")],
         connect_to_database=connect_to_database,
         connect_to_store=connect_to_store,
+        pipelines=pipelines,
         read_sales=read_open_sales,
         gate=gate,
         # Rendering loads Django's parts, even where pages are not kept.

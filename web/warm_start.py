@@ -27,6 +27,7 @@ from redis import Redis
 from seckill.models import SaleItem, published_items
 from seckill.store import scripts
 from seckill.store.client import ask_each
+from seckill.store.pipeline.asking import Pipelines
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.lanes import Lane
 from web.reservations.gate import Gate
@@ -42,8 +43,8 @@ GATE_SECONDS_MAX = 1.0
 PAGES_MAX = 20
 # One page may show many items, and the gate reads all that are asked for every 50 ms.
 ITEMS_MAX = 200
-# As many as threads that reserve (web/lanes.py), and one for the gate.
-CONNECTIONS = 9
+# Of threads: the gate's, and that of a view that reserves.
+CONNECTIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class WarmStart:
         lanes: Sequence[Lane],
         connect_to_database: Callable[[], object],
         connect_to_store: Callable[[Sequence[int]], object],
+        pipelines: Pipelines,
         read_sales: Callable[[], OpenSales],
         gate: Gate | None,
         pages: Shells,
@@ -72,6 +74,7 @@ class WarmStart:
         self._lanes = lanes
         self._connect_to_database = connect_to_database
         self._connect_to_store = connect_to_store
+        self._pipelines = pipelines
         self._read_sales = read_sales
         self._gate = gate
         self._pages = pages
@@ -102,6 +105,7 @@ class WarmStart:
     async def _read(self) -> None:
         sales = await tried(self._read_sales) or OpenSales([], [])
         await tried(lambda: self._connect_to_store(sales.item_ids))
+        await self._pipelines.connect(sales.item_ids)
         if self._gate:
             self._gate.watch(sales.item_ids)
         for path in pages_in_all_languages(sales.paths)[:PAGES_MAX]:

@@ -41,8 +41,10 @@ class Doorbell:
 
     def request_drain(self, item_id: int) -> None:
         """Ask for the outbox of `item_id` to be drained soon. Returns at once and never raises."""
-        with self._lock:
-            self._items.add(item_id)
+        # An item that is there is sent later than now, after the reservation of this call too.
+        if item_id not in self._items:
+            with self._lock:
+                self._items.add(item_id)
         self._sender.wake()
 
     def _send_requests(self) -> None:

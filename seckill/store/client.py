@@ -79,7 +79,7 @@ def ask(step: Callable[[Redis], Result], *, item_id: int) -> Result:
     try:
         return _call(step, client=_node_of(item_id, nodes=servers))
     except MovedError as error:
-        raise _failure(error) from error
+        raise noted_failure(error) from error
 
 
 def ask_each(
@@ -153,7 +153,7 @@ def all_members() -> list[Member]:
     try:
         nodes = servers.all_nodes()
     except RedisError as error:
-        raise _failure(error) from error
+        raise noted_failure(error) from error
     return [Member(node.name, node.server_type == PRIMARY, client) for node, client in nodes]
 
 
@@ -196,7 +196,7 @@ def ask_member(step: Callable[[Redis], Result], *, client: Redis) -> Result:
     try:
         return _call(step, client=client)
     except MovedError as error:
-        raise _failure(error) from error
+        raise noted_failure(error) from error
 
 
 def answers_of(pipeline: Any) -> list[Any]:
@@ -225,7 +225,7 @@ def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:
     try:
         return nodes.client_of(item_id)
     except RedisError as error:
-        raise _failure(error) from error
+        raise noted_failure(error) from error
 
 
 def _groups(item_ids: Sequence[int]) -> list[list[int]]:
@@ -244,20 +244,34 @@ def _call(step: Callable[[Redis], Result], *, client: Redis) -> Result:
         raise StoreUnreachable("the store did not answer in time a moment ago", cause=Cause.TIMEOUT)
     try:
         answer = step(client)
+    except MovedError:
+        breaker.answered()
+        raise
     except RedisError as error:
-        if cause_of(error) is Cause.TIMEOUT:
-            breaker.timed_out()
-        else:
-            breaker.answered()
-        if isinstance(error, MovedError):
-            raise
-        if isinstance(error, ReadOnlyError) or (cause_of(error) is Cause.REPLICAS and _is_due(client)):
-            # The primary was demoted, or is cut off from its replicas, and its connections live on. New ones find the
-            # primary of now.
-            client.connection_pool.disconnect(inuse_connections=False)
-        raise _failure(error) from error
+        raise failure_of(error, client=client) from error
     breaker.answered()
     return answer
+
+
+def failure_of(error: RedisError, *, client: Redis) -> StoreUnreachable:
+    """The error to raise for a call that failed, after what must be done about its server."""
+    if cause_of(error) is Cause.TIMEOUT:
+        breaker_of(client).timed_out()
+    else:
+        breaker_of(client).answered()
+    leave_former_primary(error, client=client)
+    return noted_failure(error)
+
+
+def leave_former_primary(error: RedisError, *, client: Redis) -> bool:
+    """Whether the server may not be the primary any more, after closing the connections to it.
+
+    It was demoted, or is cut off from its replicas, and its connections live on. New ones find the primary of now.
+    """
+    if not isinstance(error, ReadOnlyError) and not (cause_of(error) is Cause.REPLICAS and _is_due(client)):
+        return False
+    client.connection_pool.disconnect(inuse_connections=False)
+    return True
 
 
 def _is_due(client: Redis) -> bool:
@@ -269,7 +283,7 @@ def _is_due(client: Redis) -> bool:
     return True
 
 
-def _failure(error: RedisError) -> StoreUnreachable:
+def noted_failure(error: RedisError) -> StoreUnreachable:
     """The error to raise, after noting it for the log and the metrics."""
     cause = cause_of(error)
     # The sentinels' error has all their clients after a colon, with every option of each.

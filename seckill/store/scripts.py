@@ -32,19 +32,22 @@ class Script:
         return as_text(reply)
 
     def run_packed(self, connection: Any, *, keys: tuple[str, ...], args: Sequence[Argument]) -> list[str]:
-        """As `run`, but faster, for the calls of a stampede: most bytes are put together only once for each item.
+        """As `run`, but faster, for the calls of a stampede.
 
         `connection` is one of the client's pool (seckill/store/barrier.py), so time limits, sign-in, TLS and Sentinel
         are those of the client.
         """
-        words = b"".join([packed(str(arg)) for arg in args])
-        connection.send_packed_command([command_head(self.sha, keys, len(args)) + words])
+        connection.send_packed_command([self.packed_call(keys=keys, args=args)])
         try:
             return as_text(connection.read_response(disable_decoding=True))
         except NoScriptError:
             # As in `run`.
             connection.send_command("EVAL", self.source, len(keys), *keys, *args)
             return as_text(connection.read_response(disable_decoding=True))
+
+    def packed_call(self, *, keys: tuple[str, ...], args: Sequence[Argument]) -> bytes:
+        """The bytes of EVALSHA. Most of them are put together only once for each item."""
+        return command_head(self.sha, keys, len(args)) + b"".join([packed(str(arg)) for arg in args])
 
     def run_many(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
         """The answers to many calls in one round trip. Each call is atomic, all of them together are not."""
@@ -73,6 +76,11 @@ def command_head(sha: str, keys: tuple[str, ...], args: int) -> bytes:
     """The bytes of EVALSHA up to its arguments."""
     words = ["EVALSHA", sha, str(len(keys)), *keys]
     return b"*%d\r\n" % (len(words) + args) + b"".join(map(packed, words))
+
+
+def packed_command(*words: str | int) -> bytes:
+    """The bytes of any command."""
+    return b"*%d\r\n" % len(words) + b"".join([packed(str(word)) for word in words])
 
 
 def as_text(reply: Any) -> list[str]:

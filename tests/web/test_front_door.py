@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from seckill.store.pipeline.asking import Pipelines
 from tests.web.reservations.shadow import Scope
 from web.application import FrontDoor
 from web.lanes import Lane, LaneFull
@@ -44,11 +45,14 @@ class Protocol:
 def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = MappingProxyType({})) -> RawAnswer:
     """What the front door answers, with some of its parts broken."""
     views, shells = ViewAnswers(), Shells(django)
-    parts: dict[str, Any] = {"gate": Gate(views=views), "hot_lane": HotLane(views=views), "shells": shells, **broken}
+    pipelines = Pipelines()
+    hot_lane = HotLane(views=views, pipelines=pipelines)
+    parts: dict[str, Any] = {"gate": Gate(views=views), "hot_lane": hot_lane, "shells": shells, **broken}
     warm_start = WarmStart(
         lanes=[],
         connect_to_database=lambda: None,
         connect_to_store=lambda item_ids: None,
+        pipelines=pipelines,
         read_sales=lambda: OpenSales([], []),
         gate=None,
         pages=shells,

@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import connection, transaction
 
 from seckill.store import scripts
+from seckill.store.pipeline.asking import Pipelines
 from shop.models import Product
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, status_of
 from tests.own_store import as_reservation_store, free_port, running
@@ -58,6 +60,7 @@ def warm_start(**changes: Any) -> WarmStart:
         "lanes": [],
         "connect_to_database": nothing,
         "connect_to_store": nothing,
+        "pipelines": mock.AsyncMock(spec=Pipelines),
         "read_sales": lambda: OpenSales([7, 8], ["/sales/3/"]),
         "gate": Gate(),
         "pages": Pages(),
@@ -130,8 +133,8 @@ def test_a_process_that_answers_has_its_connections_scripts_snapshots_and_pages(
             assert all(own_store.client.script_exists(*(script.sha for script in scripts.ALL)))
             # The gates read the item, for which nobody has asked.
             assert own_store.calls()["lrange"] >= 2
-            # Two processes have nine connections each, and the test has one.
-            assert len(own_store.client.client_list()) >= 2 * 9
+            # Each of the two processes has its pipeline and two connections for threads, and the test has one.
+            assert len(own_store.client.client_list()) >= 2 * 3 + 1
             # The page is in memory: Django cannot render it now.
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("LOCK TABLE seckill_sale, seckill_saleitem IN ACCESS EXCLUSIVE MODE")

@@ -1,8 +1,9 @@
 """The hot lane: answers ordinary calls without Django's middleware and without DRF, as the views would.
 
-At an opening, all buyers ask at once for passes, reservations and their status. A web process asks the hot lane
-in a thread, after the gate could not answer and before Django is entered. Every call that is not ordinary
-(web/reservations/calls.py) goes to its view, which finds out what is wrong with it.
+At an opening, all buyers ask at once for passes, reservations and their status. A web process asks the hot lane after
+the gate could not answer and before Django is entered: for a reservation in the event loop, for the others, which ask
+PostgreSQL, in a thread. Every call that is not ordinary (web/reservations/calls.py) goes to its view, which finds out
+what is wrong with it.
 
 The bodies come from the functions of the views, the headers from the views' own answers (web/reservations/headers.py).
 """
@@ -18,9 +19,10 @@ from seckill.api.views import accepted_body, refusal
 from seckill.ledger import Reservation
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
-from seckill.reservation import ACCEPTED, reserve
+from seckill.reservation import ACCEPTED, reserve_in_pipeline
+from seckill.store.pipeline.asking import Pipelines, ServerNotKnown
 from web.reservations.calls import Kind, OrdinaryCall
-from web.reservations.headers import GIVEN, HeaderTemplate, LearntHeaders, ViewAnswers, answer_of
+from web.reservations.headers import GIVEN, HeaderTemplate, ViewAnswers, answer_of
 from web.reservations.signed_in import SignedInCalls
 from web.wsgi_request import RawAnswer
 
@@ -29,32 +31,36 @@ REQUEST_LOG = "django_structlog.middlewares.request"
 
 
 class HotLane:
-    """Called from many threads."""
+    """`reserve` is for the event loop. `answer` is called from many threads."""
 
-    def __init__(self, *, views: ViewAnswers) -> None:
+    def __init__(self, *, views: ViewAnswers, pipelines: Pipelines) -> None:
         # At this level, the middleware writes a line for each request, so every request must reach it.
         self._is_off = logging.getLogger(REQUEST_LOG).isEnabledFor(logging.INFO)
         self._views = views
+        self._pipelines = pipelines
         self._signed_in_calls = SignedInCalls()
 
-    def answer(self, call: OrdinaryCall) -> RawAnswer | None:
-        """The answer, or None if the view must give it. The view may then repeat what was done, which is safe."""
+    async def reserve(self, call: OrdinaryCall) -> RawAnswer | None:
+        """The answer to a call with a pass, or None if the view must give it, which may repeat what was done."""
         known = None if self._is_off else self._views.find(call)
-        if known is None:
-            return None
-        if call.pass_ is not None:
-            return self._reserve(call.pass_, call.units, known)
-        # Without a template, no view has answered such a call yet: this one is for the view.
-        template = known.templates.get((call.kind, GIVEN))
-        content = self._signed_in_calls.content(call, language=known.language) if template else None
-        return None if template is None or content is None else answer_of(template, rendered(content), {})
-
-    def _reserve(self, pass_: Pass, units: int, known: LearntHeaders) -> RawAnswer | None:
         # Reserve only if the headers for a yes are known: the view, asked afterwards, would answer `already_reserved`.
-        if (Kind.RESERVATION, Outcome.RESERVED) not in known.templates:
+        if known is None or call.pass_ is None or (Kind.RESERVATION, Outcome.RESERVED) not in known.templates:
             return None
-        reservation = reserve(pass_=pass_, units=units)
-        return answer_to(pass_, reservation, templates=known.templates, language=known.language)
+        try:
+            reservation = await reserve_in_pipeline(self._pipelines, pass_=call.pass_, units=call.units)
+        except ServerNotKnown:
+            return None
+        return answer_to(call.pass_, reservation, templates=known.templates, language=known.language)
+
+    def answer(self, call: OrdinaryCall) -> RawAnswer | None:
+        """The answer to a call of somebody signed in, or None if the view must give it."""
+        known = None if self._is_off else self._views.find(call)
+        # Without a template, no view has answered such a call yet: this one is for the view.
+        template = known.templates.get((call.kind, GIVEN)) if known else None
+        if known is None or template is None:
+            return None
+        content = self._signed_in_calls.content(call, language=known.language)
+        return None if content is None else answer_of(template, rendered(content), {})
 
 
 def answer_to(

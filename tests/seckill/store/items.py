@@ -2,7 +2,9 @@
 
 import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -16,9 +18,17 @@ from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable, server_of
+from seckill.store.pipeline.asking import ServerNotKnown
+from tests.steps.pipelines import RunningPipelines
 from tests.steps.shop import make_product, variant_of
 
+# What a buyer is promised, and as much again for a busy machine.
+ANSWER_SECONDS = 2.0 * 2
+
 _numbers = itertools.count(1)
+_turns = itertools.cycle([False, True])
+# Runs while the tests of this folder do.
+web = RunningPipelines()
 
 
 def sale_of(count: int, *, quantity: int = 50) -> list[SaleItem]:
@@ -41,8 +51,13 @@ def told(item: SaleItem, *, reservation_id: UUID | None = None, buyer_id: int | 
     """What a buyer is told who asks for one unit: `unavailable` also while the store does not answer."""
     buyer_id = buyer_id or User.objects.create(username=f"buyer-{item.pk}-{next(_numbers)}").pk
     reservation_id = reservation_id or passes.new_reservation_id(item.pk)
+    asked: dict[str, Any] = {"item_id": item.pk, "reservation_id": reservation_id, "buyer_id": buyer_id, "units": 1}
     try:
-        return ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1).outcome
+        # In turns as a thread asks and as an event loop does.
+        if next(_turns):
+            with suppress(ServerNotKnown):
+                return web.run(ledger.reserve_in_pipeline(web.pipelines, **asked)).outcome
+        return ledger.reserve(**asked).outcome
     except StoreUnreachable:
         return Outcome.UNAVAILABLE
 

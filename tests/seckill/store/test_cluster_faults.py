@@ -21,13 +21,10 @@ from seckill.store.keys import keys_of
 from shop.local.stores.cluster_store import ClusterStore
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
-from tests.seckill.store.items import of_one_server, reconciled, sale_of, told
+from tests.seckill.store.items import ANSWER_SECONDS, of_one_server, reconciled, sale_of, told
 from web.reservations.snapshots import AWAY, Snapshot, Snapshots
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-# What a buyer is promised, and as much again for a busy machine.
-ANSWER_SECONDS = 2.0 * 2
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A hot lane within the transaction of a test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.core.signals import request_finished, request_started
@@ -21,5 +22,19 @@ def _connection_stays_open(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.fixture
-def lane(_connection_stays_open: None) -> Lane:
-    return Lane()
+def make_lane(_connection_stays_open: None) -> Iterator[Callable[..., Lane]]:
+    """Makes lanes, and closes them after the test."""
+    made: list[Lane] = []
+
+    def make(**parts: Any) -> Lane:
+        made.append(Lane(**parts))
+        return made[-1]
+
+    yield make
+    for lane in made:
+        lane.close()
+
+
+@pytest.fixture
+def lane(make_lane: Callable[..., Lane]) -> Lane:
+    return make_lane()

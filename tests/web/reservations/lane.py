@@ -1,5 +1,6 @@
 """A hot lane and the view behind it, called as a web server calls them; and what such a server gives them."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,12 +9,14 @@ from io import BytesIO
 from typing import Any
 
 from seckill.models import SaleItem
+from seckill.store.pipeline.asking import Pipelines
 from shop.http.request_log import HEADER as REQUEST_ID
 from shop.wsgi import application as django
 from tests.web.reservations.shadow import scope_of
-from web.reservations.calls import read_call
+from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
+from web.wsgi_request import RawAnswer
 
 Environ = dict[str, Any]
 
@@ -64,17 +67,24 @@ class Lane:
 
     view: Any = field(default_factory=CountedView)
     views: ViewAnswers = field(default_factory=ViewAnswers)
+    pipelines: Pipelines = field(default_factory=Pipelines)
     hot: HotLane = field(init=False)
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
     def __post_init__(self) -> None:
-        self.hot = HotLane(views=self.views)
+        self.hot = HotLane(views=self.views, pipelines=self.pipelines)
+
+    def close(self) -> None:
+        self.pipelines.close()
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
 
     def reserve(self, item: SaleItem, pass_text: str, **environ: Any) -> Answer:
         return self.ask(asks_units(item, pass_text, **environ))
 
     def ask(self, request: Environ) -> Answer:
         ordinary = read_call(scope_of(request), request["wsgi.input"].getvalue())
-        if ordinary is not None and (found := self.hot.answer(ordinary)):
+        if ordinary is not None and (found := self._find(ordinary)):
             status, headers, body = found
             assert REQUEST_ID not in dict(headers), "that of the call from which the lane has learnt"
             return Answer(f"{status} {HTTPStatus(status).phrase}", headers, body)
@@ -83,6 +93,21 @@ class Lane:
             headers = [*answer.headers, (REQUEST_ID, answer.request_id)]
             self.views.learn(ordinary, (int(answer.status.split(" ")[0]), headers, answer.body))
         return answer
+
+    def ask_at_once(self, requests: list[Environ]) -> list[RawAnswer]:
+        """The hot lane's answers to reservations that come in one turn of the event loop."""
+
+        async def ask_all() -> list[RawAnswer | None]:
+            calls = [read_call(scope_of(request), b"") for request in requests]
+            return await asyncio.gather(*(self.hot.reserve(call) for call in calls if call))
+
+        answers = self.loop.run_until_complete(ask_all())
+        return [answer for answer in answers if answer is not None]
+
+    def _find(self, ordinary: OrdinaryCall) -> RawAnswer | None:
+        if ordinary.pass_ is not None:
+            return self.loop.run_until_complete(self.hot.reserve(ordinary))
+        return self.hot.answer(ordinary)
 
 
 def environ(method: str, path: str, *, body: bytes = b"", **more: Any) -> Environ:

@@ -1,0 +1,389 @@
+"""The pipeline over one real server: what is told when it is silent, gone, full, demoted or without the script."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from uuid import UUID
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from seckill import ledger
+from seckill.outcomes import Outcome
+from seckill.passes import passes
+from seckill.reservation import ACCEPTED
+from seckill.store.client import StoreUnreachable
+from seckill.store.failures import Cause
+from seckill.store.pipeline import pipeline as one_pipeline
+from shop.configuration.store_clients import redis_cache
+from tests.own_store import OwnStore, as_reservation_store, free_port, running
+from tests.processes import wait_until
+from tests.seckill.store.items import ANSWER_SECONDS
+from tests.steps.pipelines import SECONDS_MAX, RunningPipelines
+from tests.steps.store import StoredItem
+
+ITEM_ID = 7
+TERMS = ledger.Terms(
+    quantity=50,
+    opens_ms=1,
+    closes_ms=4_000_000_000_000,
+    hold_ms=60_000,
+    per_buyer_max=1,
+    price_minor=1900,
+    currency="CNY",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("store")) as server:
+        yield server
+
+
+@pytest.fixture
+def store(server: OwnStore) -> Iterator[OwnStore]:
+    """A store with one item of 50 units."""
+    server.client.flushall()
+    with as_reservation_store(server):
+        ledger.publish(item_id=ITEM_ID, terms=TERMS)
+        yield server
+
+
+@pytest.fixture
+def web() -> Iterator[RunningPipelines]:
+    with RunningPipelines() as running_pipelines:
+        yield running_pipelines
+
+
+def cause_of(web: RunningPipelines, **asked: Any) -> Cause:
+    with pytest.raises(StoreUnreachable) as raised:
+        web.reserve(ITEM_ID, **asked)
+    return raised.value.cause
+
+
+def told(answers: list[ledger.Reservation | BaseException]) -> Counter[str]:
+    """How many answers have each outcome, or each cause of a failure."""
+    return Counter(
+        answer.cause.value if isinstance(answer, StoreUnreachable) else answer.outcome.value  # type: ignore[union-attr]
+        for answer in answers
+    )
+
+
+def wait_for_answer(web: RunningPipelines) -> None:
+    """Until the store is asked again: after a loss the next connection is opened a moment later."""
+    wait_until(
+        lambda: isinstance(web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))[0], ledger.Reservation),
+        seconds_max=SECONDS_MAX,
+    )
+
+
+def test_calls_of_one_turn_go_out_together_and_are_told_what_the_ledger_says(
+    store: OwnStore, web: RunningPipelines
+) -> None:
+    answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 101))
+    assert told(answers) == {"reserved": 50, "held_by_others": 50}
+    assert len(store.client.client_list()) <= 3, "more than one connection of the loop"
+    again = web.reserve(ITEM_ID, buyer_id=1)
+    assert again.outcome is Outcome.HELD_BY_OTHERS
+    counters = ledger.read(item_id=ITEM_ID)
+    assert counters is not None
+    assert (counters.left, counters.held, counters.reservations) == (0, 50, 50)
+
+
+def test_a_repeated_call_hears_its_yes(store: OwnStore, web: RunningPipelines) -> None:
+    reservation_id = passes.new_reservation_id(ITEM_ID)
+    first = web.reserve(ITEM_ID, reservation_id=reservation_id)
+    again = web.reserve(ITEM_ID, reservation_id=reservation_id)
+    of_a_thread = ledger.reserve(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=1, units=1)
+    assert (first.outcome, again.outcome) == (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
+    assert (first.units, first.deadline_ms) == (again.units, again.deadline_ms)
+    assert again.outcome is of_a_thread.outcome
+
+
+def test_a_script_that_is_missing_is_loaded_once_for_all_calls(store: OwnStore, web: RunningPipelines) -> None:
+    web.reserve(ITEM_ID)
+    for _ in range(3):
+        store.client.script_flush()
+        store.client.config_resetstat()
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(100, 110))
+        assert "script_error" not in told(answers)
+        assert store.calls()["script|load"] == 1
+    assert ledger.read(item_id=ITEM_ID).reservations == 11  # type: ignore[union-attr]
+
+
+@contextmanager
+def frozen(store: OwnStore) -> Iterator[None]:
+    os.kill(store.process.pid or 0, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(store.process.pid or 0, signal.SIGCONT)
+
+
+def test_a_silent_store_costs_one_time_limit_and_then_nothing(store: OwnStore, web: RunningPipelines) -> None:
+    web.reserve(ITEM_ID)
+    with frozen(store):
+        began_s = time.monotonic()
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
+        assert told(answers) == {"timeout": 10}
+        assert time.monotonic() - began_s < ANSWER_SECONDS
+        began_s = time.monotonic()
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 40))
+        # One of them may have tried the server.
+        assert told(answers) == {"timeout": 20}
+        assert time.monotonic() - began_s < ANSWER_SECONDS
+    wait_for_answer(web)
+    counters = ledger.read(item_id=ITEM_ID)
+    assert counters is not None
+    # Calls that were given up may have taken effect, and are counted once.
+    assert counters.left is not None
+    assert counters.left + counters.held == 50
+
+
+def test_a_pause_below_the_limit_fails_nobody(store: OwnStore, web: RunningPipelines) -> None:
+    web.reserve(ITEM_ID)
+    with frozen(store):
+        timer = threading.Timer(0.4, lambda: os.kill(store.process.pid or 0, signal.SIGCONT))
+        timer.start()
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
+        timer.join()
+    assert told(answers) == {"reserved": 10}
+
+
+def test_a_killed_store_is_unreachable_at_once_and_used_again_when_it_is_back(
+    store: OwnStore, web: RunningPipelines
+) -> None:
+    web.reserve(ITEM_ID)
+    store.kill()
+    began_s = time.monotonic()
+    for _ in range(5):
+        assert cause_of(web) is Cause.UNREACHABLE
+    assert time.monotonic() - began_s < ANSWER_SECONDS
+    store.start()
+    wait_for_answer(web)
+
+
+def test_calls_under_way_are_told_when_the_connection_is_lost_and_the_next_get_another(
+    store: OwnStore, web: RunningPipelines
+) -> None:
+    web.reserve(ITEM_ID)
+    for _ in range(3):
+        store.client.client_kill_filter(_type="normal", skipme=True)
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
+        assert set(told(answers)) <= {"reserved", "unreachable", "limit_reached"}
+    wait_for_answer(web)
+
+
+def test_nobody_waits_for_ever(store: OwnStore, web: RunningPipelines) -> None:
+    with mock.patch.object(one_pipeline, "WAITING_MAX", 20):
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 51))
+    # The rest was refused before anything was sent.
+    assert told(answers) == {"reserved": 20, "timeout": 30}
+    assert ledger.read(item_id=ITEM_ID).reservations == 20  # type: ignore[union-attr]
+
+
+def test_more_calls_than_may_be_under_way_are_all_answered(store: OwnStore, web: RunningPipelines) -> None:
+    with mock.patch.object(one_pipeline, "UNDER_WAY_MAX", 3):
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 41))
+    assert told(answers) == {"reserved": 40}
+
+
+def test_a_full_store_and_a_wrong_type_fail_one_call_and_keep_the_connection(
+    store: OwnStore, web: RunningPipelines
+) -> None:
+    web.reserve(ITEM_ID)
+    connections = {client["id"] for client in store.client.client_list()}
+    with store.full():
+        assert cause_of(web, buyer_id=2) is Cause.FULL
+    store.client.set("seckill:{8}:item", "not a hash")
+    with pytest.raises(StoreUnreachable) as raised:
+        web.reserve(8)
+    assert raised.value.cause is Cause.SCRIPT_ERROR
+    assert web.reserve(ITEM_ID, buyer_id=3).outcome is Outcome.RESERVED
+    assert {client["id"] for client in store.client.client_list()} == connections
+
+
+def test_a_demoted_server_is_left(store: OwnStore, web: RunningPipelines) -> None:
+    web.reserve(ITEM_ID)
+    connections = {client["id"] for client in store.client.client_list()}
+    store.client.replicaof("127.0.0.1", free_port())
+    assert cause_of(web, buyer_id=2) is Cause.READONLY
+    store.client.replicaof("NO", "ONE")
+    ledger.publish(item_id=9, terms=TERMS)
+    assert web.reserve(9).outcome is Outcome.RESERVED
+    assert {client["id"] for client in store.client.client_list()} != connections
+
+
+def test_without_a_server_calls_are_told_at_once() -> None:
+    with RunningPipelines() as web, running_at(f"redis://127.0.0.1:{free_port()}/0"):
+        began_s = time.monotonic()
+        assert [cause_of(web) for _ in range(10)] == [Cause.UNREACHABLE] * 10
+        assert time.monotonic() - began_s < ANSWER_SECONDS
+
+
+def test_a_wrong_password_is_said(store: OwnStore, web: RunningPipelines) -> None:
+    with running_at(store.url.replace("of-a-test", "another")):
+        assert cause_of(web) is Cause.PASSWORD
+
+
+def running_at(url: str) -> Any:
+    return override_settings(CACHES={**settings.CACHES, "seckill": redis_cache(url, timeout_seconds=0.9)})
+
+
+class CuttingProxy:
+    """A port of the server that cuts the connection when `reply_bytes` more bytes of replies are through."""
+
+    def __init__(self, target: int) -> None:
+        self.reply_bytes: int | None = None
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        # OSError: `close` was called.
+        with suppress(OSError):
+            while True:
+                client, _address = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                for source, target in ((client, server), (server, client)):
+                    threading.Thread(target=self._copy, args=(source, target, source is server), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, is_reply: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                # The test changes it meanwhile.
+                room = self.reply_bytes if is_reply else None
+                target.sendall(data[:room])
+                if room is not None:
+                    self.reply_bytes = room - len(data) if room > len(data) else None
+                    if room <= len(data):
+                        break
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def test_a_connection_cut_after_any_byte_of_the_replies_tells_no_wrong_answer(
+    store: OwnStore, web: RunningPipelines
+) -> None:
+    """Three buyers ask at once, and the replies are cut after each number of bytes that they have."""
+    proxy = CuttingProxy(store.server.port)
+    try:
+        with running_at(store.url.replace(f":{store.server.port}", f":{proxy.port}")):
+            told_yes: set[int] = set()
+            web.reserve(ITEM_ID, buyer_id=10_000)
+            buyer_id, cuts = 1, 0
+            for reply_bytes in range(0, 1_000):
+                proxy.reply_bytes = reply_bytes
+                asked = range(buyer_id, buyer_id + 3)
+                answers = web.reserve_at_once(ITEM_ID, buyer_ids=asked)
+                buyer_id += 3
+                was_cut = any(isinstance(answer, StoreUnreachable) for answer in answers)
+                cuts += was_cut
+                told_yes |= {
+                    buyer
+                    for buyer, answer in zip(asked, answers, strict=True)
+                    if not isinstance(answer, BaseException) and answer.outcome is Outcome.RESERVED
+                }
+                proxy.reply_bytes = None
+                # Each one who was told yes has the units, and each of the three was counted at most once.
+                held = {int(name) for name in store.client.hgetall(f"seckill:{{{ITEM_ID}}}:buyers")}
+                assert told_yes <= held
+                if not was_cut:
+                    break
+                # The next connection is opened after the backoff.
+                wait_for_answer(web)
+                store.client.hset(f"seckill:{{{ITEM_ID}}}:item", "left", 50)
+            assert cuts > 100
+    finally:
+        proxy.close()
+
+
+# What happens in a sale: so many calls at once of buyers 1 to 4, each for 1 to 3 units, or a fault.
+STEPS = st.lists(
+    st.one_of(
+        st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=8),
+        st.sampled_from(["script lost", "connections killed", "cut after 40 bytes", "cut after 90 bytes"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
+    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, CuttingProxy], web: RunningPipelines
+) -> None:
+    store, proxy = cut_store
+    store.client.flushall()
+    proxy.reply_bytes = None
+    ledger.publish(item_id=ITEM_ID, terms=replace(TERMS, quantity=12, per_buyer_max=4))
+    for step in steps:
+        if step == "script lost":
+            store.client.script_flush()
+        elif step == "connections killed":
+            store.client.client_kill_filter(_type="normal", skipme=True)
+        elif isinstance(step, str):
+            proxy.reply_bytes = int(step.split(" ")[2])
+        else:
+            for (buyer_id, units), reservation_id, answer in web.reserve_each(ITEM_ID, step):
+                again = repeated_by_a_thread(buyer_id, units, reservation_id)
+                if isinstance(answer, BaseException):
+                    assert isinstance(answer, StoreUnreachable)
+                elif answer.outcome in ACCEPTED:
+                    assert again.outcome is Outcome.ALREADY_RESERVED
+                    assert (again.units, again.deadline_ms) == (units, answer.deadline_ms)
+                else:
+                    # Units only become fewer here, so a refusal stays one.
+                    assert again.outcome not in ACCEPTED
+    StoredItem(store.client, ITEM_ID).check_invariants()
+
+
+def repeated_by_a_thread(buyer_id: int, units: int, reservation_id: UUID) -> ledger.Reservation:
+    """What the ledger says of the same pass. Its own connections are cut too, and then it is asked again."""
+    for _ in range(20):
+        with suppress(StoreUnreachable):
+            return ledger.reserve(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
+    raise AssertionError("the store did not answer")
+
+
+@pytest.fixture
+def cut_store(store: OwnStore) -> Iterator[tuple[OwnStore, CuttingProxy]]:
+    """A store that is asked through a proxy."""
+    proxy = CuttingProxy(store.server.port)
+    with running_at(store.url.replace(f":{store.server.port}", f":{proxy.port}")):
+        yield store, proxy
+    proxy.close()
+
+
+def test_files_are_not_left_open(tmp_path: Path, store: OwnStore) -> None:
+    def open_files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    with RunningPipelines() as web:
+        web.reserve(ITEM_ID)
+        before = open_files()
+        for _ in range(20):
+            store.client.client_kill_filter(_type="normal", skipme=True)
+            web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))
+        wait_for_answer(web)
+        assert open_files() <= before + 2
