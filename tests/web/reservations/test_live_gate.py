@@ -73,7 +73,7 @@ def test_buyers_are_told_the_same_with_and_without_the_gate(
 
 def without_dates(answer: Reply) -> Any:
     status, headers, body = answer
-    names = {"content-length", "retry-after", "date"}
+    names = {"content-length", "retry-after", "date", "x-request-id"}
     # The order of the directives differs from process to process.
     sorted_headers = [
         (name, "; ".join(sorted(value.split("; "))) if name == "content-security-policy" else value)
