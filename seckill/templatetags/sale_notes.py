@@ -47,7 +47,7 @@ def with_sales(data: dict[str, Any], sales: ProductSales) -> dict[str, Any]:
 
 @register.inclusion_tag("seckill/_cheaper.html")
 def cheaper_in_sales(variants: Iterable[Variant], buyer_id: int | None) -> dict[str, Any]:
-    """What the buyer is about to pay more for than a running sale asks."""
+    """The running sales that have one of these for less than the buyer is about to pay."""
     ids = [variant.pk for variant in variants]
     return {"offers": cheaper_offers(variant_ids=ids, buyer_id=buyer_id)}
 

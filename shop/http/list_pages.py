@@ -17,7 +17,7 @@ from shop.http.serializers import QueryParameters
 
 PAGE_SIZE = 20
 PAGE_SIZE_MAX = 100
-# Nobody reads so far, and PostgreSQL would count all the rows before.
+# Later pages are not read, and PostgreSQL would count all the rows before them.
 PAGES_MAX = 10_000
 
 

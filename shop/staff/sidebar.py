@@ -28,7 +28,7 @@ def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any)
 
 
 def has_permission(permission: str) -> Callable[[HttpRequest], bool]:
-    """Nobody can be given SUPERUSER, so a superuser alone has it."""
+    """Only superusers have SUPERUSER: it is no permission that an account can be given."""
     return lambda request: request.user.has_perm(permission)
 
 

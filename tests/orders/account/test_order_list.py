@@ -76,7 +76,7 @@ def test_a_row_has_one_link_to_its_order_and_what_can_be_done_now(
     text = text_of(as_buyer, "/orders/")
     assert "SF123" in text.split('id="track-')[1].split(">")[0]
     assert f'action="{order.pay_path}"' not in text
-    # What was won in a sale is bought again where today's price stands.
+    # A unit won in a sale is bought again at today's price.
     assert f'href="/products/{item.product.slug}/"' in text
 
 

@@ -22,7 +22,7 @@ from seckill.store.pipeline.asking import ServerNotKnown
 from tests.steps.pipelines import RunningPipelines
 from tests.steps.shop import make_product, variant_of
 
-# What a buyer is promised, and as much again for a busy machine.
+# Twice the seconds in which a buyer is promised an answer, for a busy machine.
 ANSWER_SECONDS = 2.0 * 2
 
 _numbers = itertools.count(1)
