@@ -83,7 +83,8 @@ def worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, co
 
 
 def _beat(*, settings: RunSettings) -> Process:
-    argv = ["-m", "celery", "-q", "-A", "shop", "beat", "-l", _log_level()]
+    # Its banner, which -q would leave out, is the only sign of its start at this level.
+    argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
     return _python(
         settings,
         argv,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.checks import CheckMessage
+from django.core.files.storage import storages
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -128,7 +128,7 @@ def test_translations_that_are_not_compiled_are_an_error(tmp_path: Path, monkeyp
 
 
 def test_static_files_that_are_not_collected_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staticfiles_storage, "hashed_files", {})
+    monkeypatch.setattr(storages["staticfiles"], "hashed_files", {})
     assert "manage.py collectstatic" in told(deploy_checks.check_files())["shop.E015"]
 
 
