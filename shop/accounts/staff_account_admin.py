@@ -63,6 +63,7 @@ class AccountForm(UserChangeForm):  # type: ignore[type-arg]
 class StaffAccountAdmin(ForSuperusers, DjangoUserAdmin, PersonAdmin):  # type: ignore[type-arg]
     """Lists who has rights. The page of a customer leads here too, to give them some."""
 
+    list_title = _("Staff accounts")
     form = AccountForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -96,6 +97,8 @@ class StaffAccountAdmin(ForSuperusers, DjangoUserAdmin, PersonAdmin):  # type: i
 
 
 class GroupAdmin(ForSuperusers, DjangoGroupAdmin):
+    list_title = _("Groups")
+
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         log_rights(request, changed=RIGHTS.intersection(form.changed_data), group=form.instance.pk)

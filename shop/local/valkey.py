@@ -60,8 +60,8 @@ class ValkeyServer:
         """Address of database 0, with the password."""
         return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
-    def process(self, *, log_path: Path, lock_fd: int) -> Process:
-        """Write the configuration and return the process, not started."""
+    def process(self, *, log_path: Path, lock_fd: int | None = None) -> Process:
+        """Write the configuration and return the process, not started. It keeps the lock, if there is one."""
         configuration = self.write_configuration()
         return Process(
             name=self.name,
@@ -75,7 +75,7 @@ class ValkeyServer:
             log_path=log_path,
             ready=lambda _: self._answers_ping(),
             directory=self.directory,  # where it writes its data
-            lock_fds=[lock_fd],
+            lock_fds=[] if lock_fd is None else [lock_fd],
         )
 
     @property

@@ -60,7 +60,7 @@ def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_passw
     expect(page.get_by_role("heading", level=1)).to_have_text("Hello, newcomer")
     expect(page.get_by_text("Your address new@example.com is confirmed.")).to_be_visible()
 
-    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("banner").get_by_role("button", name="Sign out").click()
     page.goto(f"{live_shop}/accounts/login/")
     page.get_by_role("link", name="Forgot password?").click()
     page.fill("[name=email]", "new@example.com")

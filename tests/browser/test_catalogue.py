@@ -120,10 +120,12 @@ def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
 def test_without_scripts_lists_are_filtered_and_sorted(live_shop: str, browser: Browser, shirt: Product) -> None:
     page = browser.new_context(java_script_enabled=False, viewport=PHONE).new_page()  # type: ignore[arg-type]
     page.goto(f"{live_shop}/products/")
+    page.get_by_role("link", name="Filter", exact=True).click()
     page.get_by_label("Price from").fill("100")
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_role("article")).to_have_count(1)
     expect(page.get_by_role("link", name="Linen shirt")).to_be_visible()
+    page.get_by_role("link", name="Filter", exact=True).click()
     page.get_by_role("link", name="Clear filters").click()
     page.get_by_label("Sort by").select_option("price")
     page.get_by_role("button", name="Sort").click()

@@ -5,23 +5,31 @@ The whole shop runs for each part that measures the shop, with all workers and b
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from redis import Redis
 
 from bench.measure.speed.part import Ask, Server, answer_to
 from shop.local.environment import RunSettings
 from shop.local.ports import free_ports
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
 from shop.local.shop_processes import ROOT, processes, steps
+from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 START_SECONDS = 90.0
 BARE_SITE = "bench.measure.speed.bare_site"
 WSGI_HELLO, RSGI_HELLO, BARE_DJANGO, SHOP, STORE = "wsgi-hello", "rsgi-hello", "bare-django", "shop", "store"
+# The shop with a replica of the reservation store that confirms each yes before it is told.
+SHOP_CONFIRMED = "shop-confirmed"
+REPLICA = "replica"
 NEED_NO_DATABASE = {WSGI_HELLO, RSGI_HELLO}
 # As many processes as the shop has, and as many threads in each as requests may wait for a server.
 GRANIAN = ("-m", "granian", "--host", "127.0.0.1", "--workers", "2", "--no-ws", "--workers-kill-timeout", "3")
@@ -43,7 +51,7 @@ def running_group(name: str, *, directory: Path, seconds: int) -> Iterator[Serve
         start_all(started)
         pids: dict[str, tuple[int, ...]] = dict(server_pids())
         for process in started:
-            kind = SHOP_KINDS.get(process.name, "web")
+            kind = REPLICA if process.name == REPLICA else SHOP_KINDS.get(process.name, "web")
             pids[kind] = (*pids.get(kind, ()), process.pid or 0)
         yield Server(port=port, pids=pids, seconds=seconds, directory=directory)
     finally:
@@ -65,9 +73,42 @@ def processes_of(name: str, *, port: int, directory: Path) -> Sequence[Process]:
         site = f"{BARE_SITE}.wsgi:application"
         return [granian(name, site, WSGI, port=port, path="/hello/", directory=directory)]
     if name == SHOP:
-        shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.BROKER_URL)
-        return [process for process in shop if process.name in SHOP_KINDS]
+        return shop_processes(port=port, directory=directory)
+    if name == SHOP_CONFIRMED:
+        shop = shop_processes(port=port, directory=directory)
+        for process in shop:
+            process.environment = {**process.environment, "SECKILL_YES_REPLICAS": "1"}
+        return [replica_of_store(directory=directory), *shop]
     return []
+
+
+def shop_processes(*, port: int, directory: Path) -> list[Process]:
+    shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.BROKER_URL)
+    return [process for process in shop if process.name in SHOP_KINDS]
+
+
+def replica_of_store(*, directory: Path) -> Process:
+    """A replica that syncs to its disk as the store does. It is ready when it has all that the store has."""
+    url = urlsplit(settings.SECKILL_REDIS_URL)
+    primary = Redis(host=url.hostname or "", port=url.port or 0, password=url.password)
+    more = f"replicaof {url.hostname} {url.port}\nmasterauth {url.password}\n"
+    server = ValkeyServer(
+        name=REPLICA,
+        title="Replica of the reservation store",
+        directory=directory / REPLICA,
+        fsync=STORE_FSYNC,
+        port=free_ports(count=1)[0],
+        password=url.password or "",
+        more=more,
+    )
+    process = server.process(log_path=directory / "logs" / f"{REPLICA}.log")
+    process.ready = lambda _: is_followed(primary)
+    return process
+
+
+def is_followed(primary: Redis) -> bool:
+    replication: Any = primary.info("replication")
+    return any(value["state"] == "online" for name, value in replication.items() if re.fullmatch(r"slave\d+", name))
 
 
 def run_settings(*, port: int, directory: Path) -> RunSettings:

@@ -12,7 +12,7 @@ from bench.measure.speed.rounds import Outcome
 from bench.measure.speed.speed_results import ANSWERS, spreads_of
 from bench.tables import markdown_table, terminal_table
 
-KINDS = ("web", "worker", "beat", "postgres", "store", "cache", "wrk")
+KINDS = ("web", "worker", "beat", "postgres", "store", "replica", "cache", "wrk")
 REACHED = {True: "yes", False: "**no**", None: ""}
 # The same words in the terminal.
 STYLED = {"yes": "[green]yes[/]", "**no**": "[bold red]no[/]"}

@@ -1,5 +1,7 @@
 // The page of a product: price and stock are those of the chosen variant. Without scripts each choice says its own price.
 
+import "./page.js";
+
 const form = document.querySelector("[data-add-to-cart]");
 const choices = [...(form?.querySelectorAll("input[name=sku][type=radio]") ?? [])];
 

@@ -12,4 +12,6 @@ def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterabl
 
 
 async def rsgi(scope: Any, protocol: Any) -> None:
+    if scope.method == "POST":
+        await protocol()
     protocol.response_bytes(200, [("content-type", "text/plain")], HELLO)

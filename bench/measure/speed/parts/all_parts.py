@@ -20,4 +20,4 @@ PARTS: tuple[Part, ...] = (
 )
 BY_NAME = {part.name: part for part in PARTS}
 # Thirty seconds, to see that everything works. The figures of so short a run mean little.
-QUICK = ("wsgi-hello", "drf-post", "live", "refusal", "accepted")
+QUICK = ("rsgi-hello", "rsgi-post", "drf-post", "live", "refusal", "accepted")

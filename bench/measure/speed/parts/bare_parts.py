@@ -44,6 +44,7 @@ def one_row(name: str, title: str) -> Part:
 PARTS = (
     bare("wsgi-hello", "bare WSGI hello", Ask(path="/"), server=WSGI_HELLO),
     bare("rsgi-hello", "bare RSGI hello", Ask(path="/"), server=RSGI_HELLO),
+    bare("rsgi-post", "bare RSGI POST", Ask(method="POST", path="/", body=ONE_UNIT), server=RSGI_HELLO),
     bare("django-view", "bare Django view", Ask(path="/hello/")),
     bare("drf-post", "bare DRF POST", Ask(method="POST", path="/post/", body=ONE_UNIT, status=201)),
     one_row("row-lock", "DRF view, SELECT … FOR UPDATE"),

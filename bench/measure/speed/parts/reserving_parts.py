@@ -27,7 +27,7 @@ from bench.measure.speed.part import (
     seconds_since,
 )
 from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
-from bench.measure.speed.server_groups import SHOP
+from bench.measure.speed.server_groups import SHOP, SHOP_CONFIRMED
 from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
 from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
 from bench.stampede.setup import Address
@@ -255,6 +255,12 @@ PARTS = (
     refusal_part("refusal", "refusal, sold out", measured_sales.sold_out_item, Outcome.SOLD_OUT),
     refusal_part("refusal-not-open", "refusal, not open", measured_sales.item_not_open, Outcome.NOT_OPEN),
     Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
+    Part(
+        name="accepted-confirmed",
+        title="accepted reservation that a replica confirms",
+        server=SHOP_CONFIRMED,
+        measure=accepted,
+    ),
     Part(name="sell-out", title=f"{SELL_OUT_UNITS:,} units sell out", server=SHOP, measure=sell_out),
     Part(name="beside", title="others beside a stampede", server=SHOP, measure=beside_a_stampede),
 )

@@ -31,17 +31,17 @@ def test_a_round_without_one_of_the_two_is_left_out() -> None:
 
 def test_the_median_of_the_ratios_decides() -> None:
     hello = {number: rate(100) for number in range(3)}
-    verdict, *_more = verdicts({"live": {0: rate(10), 1: rate(71), 2: rate(90)}, "wsgi-hello": hello})
-    assert verdict.target.bound == 0.7
-    assert verdict.median == 0.71
+    verdict, *_more = verdicts({"live": {0: rate(10), 1: rate(86), 2: rate(90)}, "rsgi-hello": hello})
+    assert verdict.target.bound == 0.85
+    assert verdict.median == 0.86
     assert verdict.reached
-    verdict, *_more = verdicts({"live": {0: rate(90), 1: rate(69), 2: rate(10)}, "wsgi-hello": hello})
+    verdict, *_more = verdicts({"live": {0: rate(90), 1: rate(84), 2: rate(10)}, "rsgi-hello": hello})
     assert not verdict.reached
 
 
 def test_a_target_whose_parts_were_not_measured_has_no_verdict() -> None:
     assert not verdicts({"live": {0: rate(1)}})
-    assert not verdicts({"live": {0: rate(1)}, "wsgi-hello": {}})
+    assert not verdicts({"live": {0: rate(1)}, "rsgi-hello": {}})
 
 
 @pytest.mark.parametrize(
