@@ -16,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from shop.catalogue import category_tree
+from shop.http import rate_limits
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
 from tests import empty_tables, scheduling, shared_shop, template_database
@@ -83,6 +84,13 @@ def _fresh_stores() -> None:
     """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
     get_redis_connection("seckill").flushdb()
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_limits() -> None:
+    """What this process counts by itself while the cache server is away does not pass from one test to the next."""
+    rate_limits._of_this_process.cache_clear()
+    rate_limits._cache_server = rate_limits.CacheServer()
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from rest_framework.test import APIClient
 
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
-from shop.http import rate_limits
 from shop.models import Product
 from tests.steps.buying import order_of, status_of
 from tests.steps.shop import make_item, make_product
@@ -87,14 +86,10 @@ def test_while_the_cache_is_away_each_process_counts(
     buyer: User,
     settings: LazySettings,
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cancel_often(api, item, buyer)
     order = order_of(item, buyer)
     store_away(settings, "default")
-    # What this process learns about the cache server must not last beyond this test.
-    monkeypatch.setattr(rate_limits, "_cache_server", rate_limits.CacheServer())
-    rate_limits._of_this_process.cache_clear()
     assert cancel(api, order).status_code == 200
     cancel_often(api, item, buyer, times=OFTEN - 1)
     assert cancel(api, order_of(item, buyer)).status_code == 429

@@ -159,7 +159,7 @@ def test_mails_and_ways_back_from_payment_have_the_language_of_the_buyer(
     assert payment_page.startswith("/zh-hans/pay/simulated/")
     assert f"/zh-hans/orders/{order.number}/?payment=left" in as_buyer.get(payment_page).content.decode()
     BuyerLanguage.objects.update_or_create(user=buyer, defaults={"language": "zh-hans"})
-    mail = Mail(order=Order.objects.get(pk=order.pk), kind=Mail.Kind.EXPIRED)
+    mail = Mail(order=Order.objects.get(pk=order.pk), kind=Mail.Kind.EXPIRED, created_at=order.reserved_at)
     Order.objects.filter(pk=order.pk).update(status="expired", ended_at=order.reserved_at)
     mail.order.refresh_from_db()
     message = message_of(mail)

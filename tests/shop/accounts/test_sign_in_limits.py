@@ -52,14 +52,6 @@ def checked() -> Iterator[mock.MagicMock]:
         yield authenticate
 
 
-@pytest.fixture(autouse=True)
-def _a_fresh_process() -> None:
-    """What this process counts by itself does not pass from one test to the next."""
-    rate_limits._of_this_process.cache_clear()
-    rate_limits._cache_server._silent_until_s = 0.0
-    rate_limits._cache_server._is_away = False
-
-
 @each_way
 def test_of_sixty_wrong_passwords_five_are_looked_at(sign_in: SignIn, checked: mock.MagicMock) -> None:
     answers = [sign_in() for _ in range(60)]
