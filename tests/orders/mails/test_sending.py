@@ -113,7 +113,7 @@ def test_the_mail_is_in_the_language_that_the_buyer_last_used(
     answer = client.post(path, content_type="application/json", headers={"accept-language": "zh-CN,zh;q=0.9"})
     assert answer.status_code == 201
     tasks.send_mails()
-    assert server.received[0]["Subject"] == "已付款：2 × 龙井茶"
+    assert server.received[0]["Subject"] == "付款成功：2 × 龙井茶"
     assert "¥38.00" in text_of(server)
 
 
