@@ -117,7 +117,7 @@ def test_an_archived_sale_reads_as_ended_with_its_final_figures(journey: ItemJou
         "sold": 3,
     }
     page = client.get(item.sale.get_absolute_url()).content.decode()
-    assert "17 of 20 left" in page
+    assert "3 of 20 sold" in page
     (figures,) = figures_of([item])
     assert (figures.left, figures.held, figures.sold, figures.note) == ("17", "0", "3", "archived")
 
@@ -154,7 +154,7 @@ def test_an_archived_sale_is_shown_while_the_store_is_away(journey: ItemJourney,
     archived(journey)
     item = SaleItem.objects.select_related("sale").get(pk=journey.item_id)
     with mock.patch.object(ledger, "read_many", side_effect=StoreUnreachable("away")):
-        assert "17 of 20 left" in client.get(item.sale.get_absolute_url()).content.decode()
+        assert "3 of 20 sold" in client.get(item.sale.get_absolute_url()).content.decode()
 
 
 def test_a_lost_item_costs_some_queries_and_not_some_for_each_call(journey: ItemJourney, client: Client) -> None:

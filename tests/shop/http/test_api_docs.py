@@ -103,7 +103,7 @@ def test_the_introduction_has_the_table_of_all_codes() -> None:
         assert f"| [`{explained.code}`]({explained.address}) | {explained.status} |" in SCHEMA["info"]["description"]
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "What to do"), ("zh-hans", "怎么办")])
+@pytest.mark.parametrize(("language", "words"), [("en", "What to do"), ("zh-hans", "操作方式")])
 @pytest.mark.parametrize("code", BY_CODE)
 def test_the_type_of_every_problem_leads_to_its_page(client: Client, code: str, language: str, words: str) -> None:
     answer = client.get(BY_CODE[code].address, headers={"Accept-Language": language})
