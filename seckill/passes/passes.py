@@ -116,11 +116,18 @@ def item_id_of(reservation_id: UUID) -> int:
 
 def signatures(body: str) -> list[str]:
     """The signatures of `body` with the current key and with the fallback keys, in this order."""
-    message = body.encode()
-    keys = keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return [b64_encode(hmac.digest(key, message, "sha256")).decode() for key in keys]
+    return [
+        signature(body.encode(), key) for key in keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    ]
+
+
+def signature(message: bytes, key: hmac.HMAC) -> str:
+    signer = key.copy()
+    signer.update(message)
+    return b64_encode(signer.digest()).decode()
 
 
 @lru_cache(maxsize=4)
-def keys_of_secrets(*secret_keys: str) -> list[bytes]:
-    return [b"seckill.passes:" + key.encode() for key in secret_keys]
+def keys_of_secrets(*secret_keys: str) -> list[hmac.HMAC]:
+    """An HMAC of nothing with each key: a copy of it costs half of a new one."""
+    return [hmac.new(b"seckill.passes:" + key.encode(), digestmod="sha256") for key in secret_keys]

@@ -1,6 +1,7 @@
 """Money: integers of minor units (cents, 分) inside the shop, decimal strings with a currency in forms and the API."""
 
 from decimal import Decimal
+from functools import lru_cache
 
 from babel.core import get_global
 from babel.numbers import get_currency_precision
@@ -36,6 +37,7 @@ def to_decimal(*, minor: int, currency: str) -> Decimal:
     return Decimal(minor).scaleb(-decimals_of(currency))
 
 
+@lru_cache(maxsize=10_000)
 def to_text(*, minor: int, currency: str) -> str:
     """`minor` units as the decimal string of the API: 1900 of CNY is "19.00"."""
     return f"{to_decimal(minor=minor, currency=currency):f}"

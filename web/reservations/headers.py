@@ -43,6 +43,12 @@ class HeaderTemplate:
 
     status: int
     headers: tuple[tuple[str, str], ...]
+    # Where the headers stand whose values differ.
+    places: Mapping[str, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {name: place for place, (name, _value) in enumerate(self.headers) if name in VALUES}
+        object.__setattr__(self, "places", places)
 
 
 def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTemplate:
@@ -52,8 +58,11 @@ def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTempla
 
 def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> RawAnswer:
     """The answer with this body, and with these values of headers besides the length."""
-    values = {**values, "Content-Length": str(len(body))}
-    return template.status, [(name, values.get(name, value)) for name, value in template.headers], body
+    headers, places = list(template.headers), template.places
+    for name, value in (("Content-Length", str(len(body))), *values.items()):
+        if (place := places.get(name)) is not None:
+            headers[place] = name, value
+    return template.status, headers, body
 
 
 @dataclass(frozen=True, slots=True)

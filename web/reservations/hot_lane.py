@@ -28,6 +28,8 @@ from web.wsgi_request import RawAnswer
 
 # The logger of the middleware's lines about requests.
 REQUEST_LOG = "django_structlog.middlewares.request"
+# The body of a yes (`accepted_body`).
+ACCEPTED_JSON = '{"id":"%s","units":%d,"amount":"%s","currency":"%s","expires_at":"%s","status_url":"%s"}'
 
 
 class HotLane:
@@ -72,11 +74,16 @@ def answer_to(
         return None
     if reservation.outcome in ACCEPTED:
         content = accepted_body(pass_, reservation)
-        return answer_of(template, rendered(content), {"Location": content["status_url"]})
+        return answer_of(template, accepted_bytes(content), {"Location": content["status_url"]})
     with override(language):
         response = refusal(reservation)
     values = {"Retry-After": response["Retry-After"]} if "Retry-After" in response else {}
     return answer_of(template, response.content, values)
+
+
+def accepted_bytes(content: dict[str, Any]) -> bytes:
+    """As `rendered` writes it, which takes four times as long. No value has a character that JSON escapes."""
+    return (ACCEPTED_JSON % tuple(content.values())).encode()
 
 
 def rendered(content: dict[str, Any]) -> bytes:
