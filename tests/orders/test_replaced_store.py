@@ -25,9 +25,8 @@ from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
-from tests.seckill.store.items import told
 from tests.steps.at_once import run_and_close
-from tests.steps.buying import new_buyers, reserve
+from tests.steps.buying import new_buyers, reserve, told
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,7 +84,7 @@ def blocked() -> int:
 def check_nobody_is_rejected(item: SaleItem) -> None:
     """Each buyer to whom the new server says yes gets an order, and both stores agree."""
     buyers = new_buyers(4)
-    yes = [buyer.pk for buyer in buyers if told(item, buyer_id=buyer.pk) is Outcome.RESERVED]
+    yes = [buyer.pk for buyer in buyers if told(item, buyer) is Outcome.RESERVED]
     intake.drain_all(item_id=item.pk)
     assert not Order.objects.filter(status=OrderStatus.REJECTED).exists()
     assert Order.objects.filter(buyer_id__in=yes).count() == len(yes)
@@ -161,7 +160,7 @@ def test_orders_that_the_store_does_not_know_make_it_unverified(item: SaleItem, 
     former.client.xdel(keys_of(item.pk).outbox, entries[0].id)
     former.client.hdel(keys_of(item.pk).holds, str(reservation_id))
     intake.take_in_batch(item_id=item.pk, entries=entries)
-    assert told(item) is Outcome.UNAVAILABLE
+    assert told(item, buyer) is Outcome.UNAVAILABLE
     reconcile_if_needed(item_ids=[item.pk])
     check_nobody_is_rejected(item)
 
