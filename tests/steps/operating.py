@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from io import StringIO
@@ -14,7 +15,7 @@ from django.core.management import call_command
 from tests.other_database import own_url
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERYTHING_IS_WELL = "System check identified no issues (0 silenced)."
+EVERYTHING_IS_WELL = "System check identified no issues."
 
 
 def run_command(name: str, *arguments: str) -> str:
@@ -68,4 +69,5 @@ def check_in(directory: str, *arguments: str, **changes: str) -> tuple[int, str]
         text=True,
         timeout=60,
     )
-    return done.returncode, done.stdout.strip()
+    # Silenced are the settings that docs/settings.md calls a choice.
+    return done.returncode, re.sub(r" \(\d silenced\)", "", done.stdout.strip())

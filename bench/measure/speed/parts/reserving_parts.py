@@ -40,6 +40,8 @@ from seckill.outcomes import HTTP, Outcome
 ONE_UNIT = '{"units": 1}'
 # More than any shop on two cores accepts, so that the passes of a run are never used up.
 ACCEPTED_PER_SECOND_MAX = 15_000
+# Connections, each with one buyer after the other.
+LOADS = (1, 16, 64, 256)
 # The sale that sells out: its units, and buyers who come too late.
 SELL_OUT_UNITS, SELL_OUT_BUYERS = 5_000, 6_000
 SELL_OUT_SECONDS_MAX = 40
@@ -83,19 +85,19 @@ def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, server: Server) -
     return measure_ask(server, ask, load=load)
 
 
-def accepted(server: Server) -> Sample:
+def accepted(server: Server, *, connections: int = CONNECTIONS) -> Sample:
     """Buyers reserve as fast as they are answered, for the time of a run, with a pass each. Raises WrongAnswer."""
     warm_up(server)
     count = ACCEPTED_PER_SECOND_MAX * server.seconds
     item, file = item_with_passes(server, quantity=count, passes=count)
     cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
-    report = run_wrk(load_of(server, item, file), seconds=server.seconds)
+    report = run_wrk(load_of(server, item, file, connections=connections), seconds=server.seconds)
     wrk_seconds = ended_children_seconds() - wrk_before
     if report.requests >= count:
         raise WrongAnswer(f"all {count:,} passes were used before the end of the run, so its rate is not known")
     cpu = {"wrk": wrk_seconds}
     sold = orders_of(item, on_last=lambda: cpu.update(seconds_since(cpu_before, server)))
-    check_sold(item, sold, told_yes=told_yes(report, refusals_max=0))
+    check_sold(item, sold, told_yes=told_yes(report, refusals_max=0), connections=connections)
     measured_sales.retire(item)
     # Workers and PostgreSQL go on until the last order; the others work for the answers.
     cpu_us = {kind: seconds / sold.orders * 1e6 for kind, seconds in cpu.items()}
@@ -105,6 +107,17 @@ def accepted(server: Server) -> Sample:
         "lag_s": sold.lag_s,
     }
     return sample_of(report, cpu_us=cpu_us, figures=figures)
+
+
+def accepted_by_load(server: Server) -> Sample:
+    """What a yes costs the store and the web processes with few and with many buyers at a time."""
+    figures: dict[str, float] = {}
+    for connections in LOADS:
+        sample = accepted(server, connections=connections)
+        figures[f"store_us_{connections}"] = sample.cpu_us["store"]
+        figures[f"web_us_{connections}"] = sample.cpu_us["web"]
+        figures[f"per_second_{connections}"] = sample.per_second
+    return Sample(figures=figures)
 
 
 def sell_out(server: Server) -> Sample:
@@ -156,9 +169,9 @@ def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[Sal
     return item, str(file)
 
 
-def load_of(server: Server, item: SaleItem, file: str) -> Load:
+def load_of(server: Server, item: SaleItem, file: str, *, connections: int = CONNECTIONS) -> Load:
     path = reverse("api-reserve", args=[item.pk])
-    return Load(url=server.url(path), script="passes", arguments=(file, "once"))
+    return Load(url=server.url(path), script="passes", arguments=(file, "once"), connections=connections)
 
 
 def all_in_orders(item: SaleItem) -> Callable[[], bool]:
@@ -213,7 +226,7 @@ def reservations_of(item: SaleItem) -> int:
     return counters.reservations
 
 
-def check_sold(item: SaleItem, sold: Sold, *, told_yes: int) -> None:
+def check_sold(item: SaleItem, sold: Sold, *, told_yes: int, connections: int = CONNECTIONS) -> None:
     """The buyers who were told yes, the reservations and the orders are the same. Raises WrongAnswer."""
     reserved = reservations_of(item)
     quantity = item.quantity or 0
@@ -222,7 +235,7 @@ def check_sold(item: SaleItem, sold: Sold, *, told_yes: int) -> None:
     if sold.orders != reserved:
         raise WrongAnswer(f"{reserved:,} reservations, but {sold.orders:,} orders")
     # wrk does not wait for the answers that are under way when it stops, one on each connection.
-    if not told_yes <= sold.orders <= told_yes + CONNECTIONS:
+    if not told_yes <= sold.orders <= told_yes + connections:
         raise WrongAnswer(f"{told_yes:,} buyers were told yes, but there are {sold.orders:,} orders")
     if sold.buyers != sold.orders:
         raise WrongAnswer(f"{sold.orders:,} orders of {sold.buyers:,} buyers, who may have one each")
@@ -260,6 +273,13 @@ PARTS = (
         title="accepted reservation that a replica confirms",
         server=SHOP_CONFIRMED,
         measure=accepted,
+    ),
+    Part(
+        name="accepted-by-load",
+        title="accepted reservation, 1 to 256 at a time",
+        server=SHOP,
+        measure=accepted_by_load,
+        once=True,
     ),
     Part(name="sell-out", title=f"{SELL_OUT_UNITS:,} units sell out", server=SHOP, measure=sell_out),
     Part(name="beside", title="others beside a stampede", server=SHOP, measure=beside_a_stampede),

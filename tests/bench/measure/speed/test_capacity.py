@@ -18,6 +18,7 @@ from bench.measure.speed.capacity_plan import (
     unit_costs,
 )
 from web.lanes import lanes
+from web.reservations.snapshots import AGE_SECONDS_MAX
 
 US = {
     "refusal_web_us": 12.0,
@@ -25,6 +26,7 @@ US = {
     "page_web_us": 10.0,
     "win_web_us": 200.0,
     "win_store_us": 10.0,
+    "win_script_us": 4.0,
     "refused_store_us": 5.0,
     "order_worker_us": 60.0,
     "order_postgres_us": 30.0,
@@ -74,8 +76,9 @@ def test_the_plan_multiplies_unit_costs(file: Path) -> None:
     assert lines["web hosts"] == 2
     assert lines["store, accepted reservations"] == pytest.approx(1.0)
     assert lines["store, highest rate of one item"] == pytest.approx(100_000)
+    assert lines["store, rate in full pipelines"] == pytest.approx(250_000)
     assert lines["store, shortest time to sell all units"] == pytest.approx(0.1)
-    assert lines["store, refusals after the last unit"] == pytest.approx(0.2)
+    assert lines["store, refusals after the last unit"] == pytest.approx(400_000 * AGE_SECONDS_MAX * 5e-6)
     assert lines["store, memory"] == pytest.approx(2.5)
     assert lines["Celery workers"] == pytest.approx(1_000 * 60e-6 / 0.5)
     assert lines["PostgreSQL"] == pytest.approx(1_000 * 30e-6 / 0.5)
