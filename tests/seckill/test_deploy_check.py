@@ -77,7 +77,7 @@ def test_the_setting_of_the_role_or_the_connection_counts() -> None:
     code, printed = check("--deploy", DATABASE_URL=url)
     assert code == 1
     assert "(seckill.E001) PostgreSQL confirms orders before they are on disk" in printed
-    assert "identified 1 issue " in printed
+    assert "identified 1 issue" in printed
 
 
 @pytest.mark.parametrize(
