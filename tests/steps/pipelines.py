@@ -1,27 +1,52 @@
-"""The pipelines of an event loop, which runs in a thread as in a web process."""
+"""The pipelines of an event loop, which runs in a thread as in a web process, and faults of their servers."""
 
 import asyncio
+import os
+import signal
+import socket
 import threading
-from collections.abc import Coroutine, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
 from seckill import ledger
 from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
+from seckill.store.failures import Cause
 from seckill.store.pipeline.asking import Pipelines
+from shop.configuration.store_clients import redis_cache
+from tests.own_store import OwnStore
+from tests.processes import wait_until
 
 Result = TypeVar("Result")
 
 # Many times what any call may take.
 SECONDS_MAX = 30
 
+ITEM_ID = 7
+TERMS = ledger.Terms(
+    quantity=50,
+    opens_ms=1,
+    closes_ms=4_000_000_000_000,
+    hold_ms=60_000,
+    per_buyer_max=1,
+    price_minor=1900,
+    currency="CNY",
+)
+
 
 class RunningPipelines:
     """`with RunningPipelines() as web: web.reserve(…)`. Its methods are for other threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop) -> None:
         self.pipelines = Pipelines()
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
@@ -69,3 +94,76 @@ class RunningPipelines:
         return await ledger.reserve_in_pipeline(
             self.pipelines, item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units
         )
+
+
+def cause_of(web: RunningPipelines, **asked: Any) -> Cause:
+    with pytest.raises(StoreUnreachable) as raised:
+        web.reserve(ITEM_ID, **asked)
+    return raised.value.cause
+
+
+def told(answers: list[ledger.Reservation | BaseException]) -> Counter[str]:
+    """How many answers have each outcome, or each cause of a failure."""
+    return Counter(
+        answer.cause.value if isinstance(answer, StoreUnreachable) else answer.outcome.value  # type: ignore[union-attr]
+        for answer in answers
+    )
+
+
+def wait_for_answer(web: RunningPipelines) -> None:
+    """Until the store is asked again: after a loss the next connection is opened a moment later."""
+    wait_until(
+        lambda: isinstance(web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))[0], ledger.Reservation),
+        seconds_max=SECONDS_MAX,
+    )
+
+
+def running_at(url: str) -> Any:
+    return override_settings(CACHES={**settings.CACHES, "seckill": redis_cache(url, timeout_seconds=0.9)})
+
+
+@contextmanager
+def frozen(store: OwnStore) -> Iterator[None]:
+    os.kill(store.process.pid or 0, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(store.process.pid or 0, signal.SIGCONT)
+
+
+class CuttingProxy:
+    """A port of the server that cuts the connection when `reply_bytes` more bytes of replies are through."""
+
+    def __init__(self, target: int) -> None:
+        self.reply_bytes: int | None = None
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        # OSError: `close` was called.
+        with suppress(OSError):
+            while True:
+                client, _address = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                for source, target in ((client, server), (server, client)):
+                    threading.Thread(target=self._copy, args=(source, target, source is server), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, is_reply: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                # The test changes it meanwhile.
+                room = self.reply_bytes if is_reply else None
+                target.sendall(data[:room])
+                if room is not None:
+                    self.reply_bytes = room - len(data) if room > len(data) else None
+                    if room <= len(data):
+                        break
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def close(self) -> None:
+        self._listener.close()

@@ -2,21 +2,16 @@
 
 import os
 import signal
-import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest import mock
 from uuid import UUID
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -28,66 +23,20 @@ from seckill.reservation import ACCEPTED
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline import pipeline as one_pipeline
-from shop.configuration.store_clients import redis_cache
-from tests.own_store import OwnStore, as_reservation_store, free_port, running
-from tests.processes import wait_until
+from tests.own_store import OwnStore, free_port
 from tests.seckill.store.items import ANSWER_SECONDS
-from tests.steps.pipelines import SECONDS_MAX, RunningPipelines
-from tests.steps.store import StoredItem
-
-ITEM_ID = 7
-TERMS = ledger.Terms(
-    quantity=50,
-    opens_ms=1,
-    closes_ms=4_000_000_000_000,
-    hold_ms=60_000,
-    per_buyer_max=1,
-    price_minor=1900,
-    currency="CNY",
+from tests.steps.pipelines import (
+    ITEM_ID,
+    TERMS,
+    CuttingProxy,
+    RunningPipelines,
+    cause_of,
+    frozen,
+    running_at,
+    told,
+    wait_for_answer,
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("store")) as server:
-        yield server
-
-
-@pytest.fixture
-def store(server: OwnStore) -> Iterator[OwnStore]:
-    """A store with one item of 50 units."""
-    server.client.flushall()
-    with as_reservation_store(server):
-        ledger.publish(item_id=ITEM_ID, terms=TERMS)
-        yield server
-
-
-@pytest.fixture
-def web() -> Iterator[RunningPipelines]:
-    with RunningPipelines() as running_pipelines:
-        yield running_pipelines
-
-
-def cause_of(web: RunningPipelines, **asked: Any) -> Cause:
-    with pytest.raises(StoreUnreachable) as raised:
-        web.reserve(ITEM_ID, **asked)
-    return raised.value.cause
-
-
-def told(answers: list[ledger.Reservation | BaseException]) -> Counter[str]:
-    """How many answers have each outcome, or each cause of a failure."""
-    return Counter(
-        answer.cause.value if isinstance(answer, StoreUnreachable) else answer.outcome.value  # type: ignore[union-attr]
-        for answer in answers
-    )
-
-
-def wait_for_answer(web: RunningPipelines) -> None:
-    """Until the store is asked again: after a loss the next connection is opened a moment later."""
-    wait_until(
-        lambda: isinstance(web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))[0], ledger.Reservation),
-        seconds_max=SECONDS_MAX,
-    )
+from tests.steps.store import StoredItem
 
 
 def test_calls_of_one_turn_go_out_together_and_are_told_what_the_ledger_says(
@@ -122,15 +71,6 @@ def test_a_script_that_is_missing_is_loaded_once_for_all_calls(store: OwnStore, 
         assert "script_error" not in told(answers)
         assert store.calls()["script|load"] == 1
     assert ledger.read(item_id=ITEM_ID).reservations == 11  # type: ignore[union-attr]
-
-
-@contextmanager
-def frozen(store: OwnStore) -> Iterator[None]:
-    os.kill(store.process.pid or 0, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(store.process.pid or 0, signal.SIGCONT)
 
 
 def test_a_silent_store_costs_one_time_limit_and_then_nothing(store: OwnStore, web: RunningPipelines) -> None:
@@ -237,48 +177,6 @@ def test_without_a_server_calls_are_told_at_once() -> None:
 def test_a_wrong_password_is_said(store: OwnStore, web: RunningPipelines) -> None:
     with running_at(store.url.replace("of-a-test", "another")):
         assert cause_of(web) is Cause.PASSWORD
-
-
-def running_at(url: str) -> Any:
-    return override_settings(CACHES={**settings.CACHES, "seckill": redis_cache(url, timeout_seconds=0.9)})
-
-
-class CuttingProxy:
-    """A port of the server that cuts the connection when `reply_bytes` more bytes of replies are through."""
-
-    def __init__(self, target: int) -> None:
-        self.reply_bytes: int | None = None
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        # OSError: `close` was called.
-        with suppress(OSError):
-            while True:
-                client, _address = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target))
-                for source, target in ((client, server), (server, client)):
-                    threading.Thread(target=self._copy, args=(source, target, source is server), daemon=True).start()
-
-    def _copy(self, source: socket.socket, target: socket.socket, is_reply: bool) -> None:
-        with suppress(OSError):
-            while data := source.recv(65_536):
-                # The test changes it meanwhile.
-                room = self.reply_bytes if is_reply else None
-                target.sendall(data[:room])
-                if room is not None:
-                    self.reply_bytes = room - len(data) if room > len(data) else None
-                    if room <= len(data):
-                        break
-        for end in (source, target):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-    def close(self) -> None:
-        self._listener.close()
 
 
 def test_a_connection_cut_after_any_byte_of_the_replies_tells_no_wrong_answer(
