@@ -192,7 +192,8 @@ class Link:
 
     def _end_wait(self, batch: Batch, reply: Any) -> None:
         self.is_waiting = False
-        error = reply if isinstance(reply, RedisError) else batch.barrier_error
+        # Of two errors, the first one says more: a replica refuses the write, and then knows no WAIT.
+        error = batch.barrier_error or (reply if isinstance(reply, RedisError) else None)
         if error is None and reply < settings.SECKILL_YES_REPLICAS:
             error = TooFewReplicas(f"{reply} of {settings.SECKILL_YES_REPLICAS} replicas have confirmed")
         for call, yes in batch.yeses:
