@@ -21,7 +21,7 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.store_clients import redis_cache
-from tests.own_store import OwnStore
+from tests.own_store import OwnStore, free_port
 from tests.processes import wait_until
 
 Result = TypeVar("Result")
@@ -71,7 +71,7 @@ class RunningPipelines:
         self, item_id: int, *, reservation_id: UUID | None = None, buyer_id: int = 1, units: int = 1
     ) -> ledger.Reservation:
         """Raises StoreUnreachable and ServerNotKnown."""
-        return self.run(self._asked(item_id, reservation_id, buyer_id, units))
+        return self.run(self.asked(item_id, reservation_id, buyer_id, units))
 
     def reserve_at_once(self, item_id: int, *, buyer_ids: range) -> list[ledger.Reservation | BaseException]:
         """The answers to calls of so many buyers that come in one turn of the loop, with the errors."""
@@ -84,12 +84,14 @@ class RunningPipelines:
         ids = [passes.new_reservation_id(item_id) for _call in calls]
 
         async def ask_all() -> list[ledger.Reservation | BaseException]:
-            asked = [self._asked(item_id, one, *call) for one, call in zip(ids, calls, strict=True)]
+            asked = [self.asked(item_id, one, *call) for one, call in zip(ids, calls, strict=True)]
             return await asyncio.gather(*asked, return_exceptions=True)
 
         return list(zip(calls, ids, self.run(ask_all()), strict=True))
 
-    async def _asked(self, item_id: int, reservation_id: UUID | None, buyer_id: int, units: int) -> ledger.Reservation:
+    async def asked(
+        self, item_id: int, reservation_id: UUID | None = None, buyer_id: int = 1, units: int = 1
+    ) -> ledger.Reservation:
         reservation_id = reservation_id or passes.new_reservation_id(item_id)
         return await ledger.reserve_in_pipeline(
             self.pipelines, item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units
@@ -131,12 +133,28 @@ def frozen(store: OwnStore) -> Iterator[None]:
         os.kill(store.process.pid or 0, signal.SIGCONT)
 
 
-class CuttingProxy:
-    """A port of the server that cuts the connection when `reply_bytes` more bytes of replies are through."""
+@contextmanager
+def demoted(store: OwnStore) -> Iterator[None]:
+    """A replica of nobody that it can reach."""
+    store.client.replicaof("127.0.0.1", free_port())
+    try:
+        yield
+    finally:
+        store.client.replicaof("NO", "ONE")
+
+
+class FaultyProxy:
+    """A port of the server that spoils its replies, as the attributes say. A test changes them meanwhile."""
 
     def __init__(self, target: int) -> None:
+        # When so many more bytes of replies are through, their connection is cut, or is silent if `goes_silent`.
         self.reply_bytes: int | None = None
+        self.goes_silent = False
+        # Replies come in pieces of this size at most, and each piece is late.
+        self.piece_bytes = 65_536
+        self.delay_seconds = 0.0
         self._target = target
+        self._closed = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -146,19 +164,23 @@ class CuttingProxy:
         with suppress(OSError):
             while True:
                 client, _address = self._listener.accept()
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 server = socket.create_connection(("127.0.0.1", self._target))
                 for source, target in ((client, server), (server, client)):
                     threading.Thread(target=self._copy, args=(source, target, source is server), daemon=True).start()
 
     def _copy(self, source: socket.socket, target: socket.socket, is_reply: bool) -> None:
         with suppress(OSError):
-            while data := source.recv(65_536):
+            while data := source.recv(self.piece_bytes if is_reply else 65_536):
+                if is_reply:
+                    self._closed.wait(self.delay_seconds)
                 # The test changes it meanwhile.
                 room = self.reply_bytes if is_reply else None
                 target.sendall(data[:room])
                 if room is not None:
                     self.reply_bytes = room - len(data) if room > len(data) else None
                     if room <= len(data):
+                        self._closed.wait(SECONDS_MAX if self.goes_silent else 0)
                         break
         for end in (source, target):
             with suppress(OSError):
@@ -166,4 +188,16 @@ class CuttingProxy:
             end.close()
 
     def close(self) -> None:
+        self._closed.set()
         self._listener.close()
+
+
+@contextmanager
+def through_proxy(store: OwnStore) -> Iterator[FaultyProxy]:
+    """The store is asked through a proxy."""
+    proxy = FaultyProxy(store.server.port)
+    with running_at(store.url.replace(f":{store.server.port}", f":{proxy.port}")):
+        try:
+            yield proxy
+        finally:
+            proxy.close()
