@@ -211,6 +211,20 @@ def test_a_connection_cut_after_any_byte_of_the_replies_tells_no_wrong_answer(
         assert cuts > 100
 
 
+def test_a_call_whose_answer_was_lost_hears_its_yes_when_it_is_repeated(store: OwnStore, web: RunningPipelines) -> None:
+    """It took the last unit, so any other call hears that none are left."""
+    ledger.publish(item_id=8, terms=replace(TERMS, quantity=1))
+    reservation_id = passes.new_reservation_id(8)
+    with through_proxy(store) as proxy:
+        web.reserve(ITEM_ID)
+        proxy.reply_bytes = 0
+        with pytest.raises(StoreUnreachable) as raised:
+            web.reserve(8, reservation_id=reservation_id)
+        assert raised.value.cause is Cause.UNREACHABLE
+        assert web.reserve(8, buyer_id=2).outcome is Outcome.HELD_BY_OTHERS
+        assert web.reserve(8, reservation_id=reservation_id).outcome is Outcome.ALREADY_RESERVED
+
+
 # What happens in a sale: so many calls at once of buyers 1 to 4, each for 1 to 3 units, or a fault.
 STEPS = st.lists(
     st.one_of(

@@ -11,7 +11,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from pytest_django import Settings
 from redis.exceptions import ReadOnlyError
 
 from seckill import ledger
@@ -142,22 +141,6 @@ def test_a_replica_without_its_primary_is_left(store: OwnStore, web: RunningPipe
     assert {client["id"] for client in store.client.client_list()} != connections
 
 
-def test_calls_that_wait_for_replicas_of_a_server_that_is_demoted_are_no_yes(
-    store: OwnStore, web: RunningPipelines, settings: Settings
-) -> None:
-    settings.SECKILL_YES_REPLICAS = 1
-    settings.SECKILL_YES_WAIT_MS = 800
-    reservation_id = passes.new_reservation_id(ITEM_ID)
-    assert cause_of(web, reservation_id=reservation_id) is Cause.REPLICAS
-    with ThreadPoolExecutor(1) as pool:
-        calls = pool.submit(web.reserve_at_once, ITEM_ID, buyer_ids=range(2, 5))
-        wait_until(lambda: store.client.info("clients")["blocked_clients"] == 1, seconds_max=SECONDS_MAX)
-        with demoted(store):
-            assert told(calls.result()) == {"replicas": 3}
-            # It can read what was held, and a person need not look for an error in the script.
-            assert cause_of(web, reservation_id=reservation_id) is Cause.READONLY
-
-
 def test_a_process_that_was_busy_itself_reads_what_has_come(store: OwnStore, web: RunningPipelines) -> None:
     web.reserve(ITEM_ID)
 
@@ -231,7 +214,7 @@ def test_a_store_that_is_loading_says_so_and_is_used_when_it_has_loaded(tmp_path
         ledger.publish(item_id=ITEM_ID, terms=TERMS)
         web.reserve(ITEM_ID)
         with store.client.pipeline(transaction=False) as pipeline:
-            for number in range(20_000):
+            for number in range(6_000):
                 pipeline.set(f"other-{number}", "")
             pipeline.execute()
         store.kill()
@@ -251,12 +234,12 @@ def test_many_reconnects_leave_no_file_open_and_open_one_connection_each(
     web.reserve(ITEM_ID)
     before, made = open_files(), connections_made(store)
     with mock.patch.object(one_pipeline, "BACKOFF_SECONDS", 0.0):
-        for _ in range(200):
+        for _ in range(100):
             store.client.client_kill_filter(_type="normal", skipme=True)
             web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 20))
     wait_for_answer(web)
     assert open_files() <= before + 2
-    assert connections_made(store) - made <= 201
+    assert connections_made(store) - made <= 101
 
 
 def test_a_loop_that_was_closed_while_it_connected_keeps_the_next_one_from_nothing() -> None:
