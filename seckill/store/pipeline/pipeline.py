@@ -151,9 +151,9 @@ class Pipeline:
         self._fail_waiting(error)
 
     def _fail_waiting(self, error: RedisError) -> None:
-        waiting, self._waiting = self._waiting, deque()
-        for call in waiting:
-            call.finish(error)
+        # The same deque goes on: a link puts back what has not run.
+        while self._waiting:
+            self._waiting.popleft().finish(error)
 
     def _take_stock(self) -> None:
         """Replies have come: there may be room for more calls."""

@@ -119,6 +119,21 @@ def test_a_former_primary_that_falls_silent_does_not_fail_calls_over_the_next_co
         assert set(told(answers)) == {"readonly"}
 
 
+def test_no_call_is_forgotten_after_a_former_connection_was_given_up(store: OwnStore, web: RunningPipelines) -> None:
+    with through_proxy(store) as proxy, ThreadPoolExecutor(1) as pool:
+        web.reserve(ITEM_ID)
+        with demoted(store):
+            proxy.reply_bytes, proxy.goes_silent = reply_of_a_replica_bytes(store), True
+            under_way = pool.submit(web.reserve_at_once, ITEM_ID, buyer_ids=range(10, 12))
+            wait_until(lambda: proxy.reply_bytes is None, seconds_max=SECONDS_MAX)
+        wait_for_answer(web)
+        assert told(under_way.result()) == {"readonly": 1, "timeout": 1}
+        wait_for_answer(web)
+        # Calls that miss the script wait once more, over the connection that has lived on.
+        store.client.script_flush()
+        assert web.reserve(ITEM_ID).outcome is Outcome.UNAVAILABLE
+
+
 def reply_of_a_replica_bytes(store: OwnStore) -> int:
     keys, args = ledger.reserve_slots(
         item_id=ITEM_ID, reservation_id=passes.new_reservation_id(ITEM_ID), buyer_id=1000, units=1
