@@ -50,6 +50,8 @@ class Pipeline:
         self._seconds_max: float = client.connection_pool.connection_kwargs["socket_timeout"]
         self._waiting: deque[Call] = deque()
         self._link: Link | None = None
+        # Each batch takes as long as its WAIT then, so most of a rush would wait in vain.
+        self._lacks_replicas = False
         # Links that take no more calls, until the last one under way has its answer or is given up.
         self._old_links: set[Link] = set()
         self._connecting: asyncio.Task[None] | None = None
@@ -158,6 +160,8 @@ class Pipeline:
     def _take_stock(self) -> None:
         """Replies have come: there may be room for more calls."""
         self.breaker.answered()
+        if self._link and self._link.lacks_replicas is not None:
+            self._lacks_replicas = self._link.lacks_replicas
         if self._waiting:
             self._flush_soon()
 
@@ -201,7 +205,8 @@ class Pipeline:
                 self._time_out(link, now_s=now_s)
         if self._connecting and self._connect_began_s + CONNECT_SHARE * self._seconds_max <= now_s:
             self._fail_all_that_wait(TimeoutError("the store did not open a connection in time"))
-        while self._waiting and self._waiting[0].asked_s + WAITING_SECONDS_MAX <= now_s:
+        waiting_seconds_max = self._seconds_max if self._lacks_replicas else WAITING_SECONDS_MAX
+        while self._waiting and self._waiting[0].asked_s + waiting_seconds_max <= now_s:
             self._waiting.popleft().finish(PipelineFull("the call has waited too long for the store"))
         self._old_links = {link for link in self._old_links if link.oldest_s is not None}
         self._set_timer()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -17,6 +18,7 @@ from seckill.store.keys import keys_of
 from seckill.store.pipeline import pipeline as one_pipeline
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
+from tests.seckill.store.items import ANSWER_SECONDS
 from tests.steps.pipelines import (
     ITEM_ID,
     SECONDS_MAX,
@@ -102,6 +104,27 @@ def test_a_silent_replica_gives_no_yes_and_refusals_go_on(
     for (buyer_id, units), reservation_id, _answer in answers[1:3]:
         again = web.reserve(ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
         assert again.outcome is Outcome.ALREADY_RESERVED
+
+
+def test_a_crowd_is_told_in_time_while_a_replica_is_missing(
+    store: OwnStore, web: RunningPipelines, settings: Settings
+) -> None:
+    """Each batch takes as long as its WAIT, also where no call of it could become a yes."""
+    web.reserve(ITEM_ID)
+    store.client.config_set("min-replicas-to-write", "2")
+    try:
+        settings.SECKILL_YES_REPLICAS = 2
+        began_s = time.monotonic()
+        answers = told(web.reserve_at_once(ITEM_ID, buyer_ids=range(2, 602)))
+        assert time.monotonic() - began_s < ANSWER_SECONDS
+        assert set(answers) == {"replicas", "timeout"}
+        assert answers["replicas"] >= one_pipeline.UNDER_WAY_MAX
+    finally:
+        store.client.config_set("min-replicas-to-write", "0")
+    settings.SECKILL_YES_REPLICAS = 1
+    wait_for_answer(web)
+    # A rush waits for longer than that.
+    assert told(web.reserve_at_once(ITEM_ID, buyer_ids=range(2, 602))) == {"reserved": 600}
 
 
 def test_calls_that_wait_for_replicas_of_a_server_that_is_demoted_are_no_yes(
