@@ -56,7 +56,7 @@ def test_a_store_that_answers_again_is_asked_at_the_next_probe(store: OwnStore, 
                 time.sleep(0.02)
         began_s = time.monotonic()
         wait_for_answer(web)
-        assert time.monotonic() - began_s < 1.0
+        assert time.monotonic() - began_s < 1.4
 
 
 def test_an_attempt_that_fails_in_an_unknown_way_is_not_the_last_one(store: OwnStore, web: RunningPipelines) -> None:
@@ -110,7 +110,7 @@ def test_a_former_primary_that_falls_silent_does_not_fail_calls_over_the_next_co
             proxy.reply_bytes, proxy.goes_silent = reply_of_a_replica_bytes(store), True
             under_way = pool.submit(web.reserve_at_once, ITEM_ID, buyer_ids=range(10, 12))
             wait_until(lambda: proxy.reply_bytes is None, seconds_max=SECONDS_MAX)
-            answers = []
+            answers: list[ledger.Reservation | BaseException] = []
             while not under_way.done() or len(answers) < 3:
                 answers += web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 21))
             for _ in range(3):
@@ -161,11 +161,16 @@ def test_a_process_that_was_busy_itself_reads_what_has_come(store: OwnStore, web
 
     async def ask() -> ledger.Reservation:
         loop, (readable, writable) = asyncio.get_running_loop(), socket.socketpair()
+
+        def work() -> None:
+            time.sleep(1.5)
+            loop.remove_reader(readable)
+
         with readable, writable:
             call = asyncio.create_task(web.asked(ITEM_ID, buyer_id=2))
             # The call is sent in the second turn of the loop, and then something else is read.
             await asyncio.sleep(0)
-            loop.add_reader(readable, lambda: (time.sleep(1.5), loop.remove_reader(readable)))
+            loop.add_reader(readable, work)
             writable.send(b"1")
             return await call
 
@@ -187,7 +192,7 @@ def test_each_reply_is_for_its_call_though_others_were_given_up_or_their_callers
 
     async def ask() -> list[ledger.Reservation | BaseException]:
         early = [asyncio.create_task(web.asked(8, buyer_id=100 + units, units=units)) for units in range(1, 6)]
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.8)
         late = [asyncio.create_task(web.asked(8, buyer_id=200 + units, units=units)) for units in range(1, 10)]
         await asyncio.sleep(0.05)
         for units in (2, 5, 8):
@@ -232,11 +237,15 @@ def test_a_store_that_is_loading_says_so_and_is_used_when_it_has_loaded(tmp_path
             for number in range(6_000):
                 pipeline.set(f"other-{number}", "")
             pipeline.execute()
+        # While it loads a rewritten file, it answers after each kilobyte.
+        store.client.bgrewriteaof()
+        wait_until(lambda: store.client.info("persistence")["aof_rewrite_in_progress"] == 0, seconds_max=SECONDS_MAX)
         store.kill()
         store.process.start()
         answers: list[Any] = []
         while not answers or isinstance(answers[-1], StoreUnreachable):
             answers += web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))
+            time.sleep(0.01)
     assert Cause.LOADING.value in told(answers)
 
 
