@@ -21,12 +21,12 @@ from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
+    MasterDownError,
     MovedError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
-    ResponseError,
     TimeoutError,
     TryAgainError,
 )
@@ -268,7 +268,8 @@ def leave_former_primary(error: RedisError, *, client: Redis) -> bool:
 
     It was demoted, or is cut off from its replicas, and its connections live on. New ones find the primary of now.
     """
-    if not isinstance(error, ReadOnlyError) and not (cause_of(error) is Cause.REPLICAS and _is_due(client)):
+    is_replica = isinstance(error, ReadOnlyError | MasterDownError)
+    if not is_replica and not (cause_of(error) is Cause.REPLICAS and _is_due(client)):
         return False
     client.connection_pool.disconnect(inuse_connections=False)
     return True
@@ -308,6 +309,7 @@ def cause_of(error: RedisError) -> Cause:
         return Cause.FULL
     if isinstance(error, ReadOnlyError):
         return Cause.READONLY
-    if isinstance(error, TooFewReplicas) or (isinstance(error, ResponseError) and "NOREPLICAS" in str(error)):
+    # UNBLOCKED: the server was demoted while it waited for replicas.
+    if isinstance(error, TooFewReplicas) or any(word in str(error) for word in ("NOREPLICAS", "UNBLOCKED")):
         return Cause.REPLICAS
     return Cause.SCRIPT_ERROR

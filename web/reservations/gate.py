@@ -175,7 +175,8 @@ class Gate:
     def learn(self, call: OrdinaryCall, answer: RawAnswer) -> float:
         """Learn from the answer to a call that the gate could not answer.
 
-        Returns for how many seconds the answer must be held back: 0, but for a yes just after units came back.
+        Returns for how many seconds the answer must be held back: 0, but for a yes just after units came back, or the
+        answer to a call that may have been one.
         """
         status, headers, body = answer
         if call.kind is Kind.SALE_LIVE:
@@ -188,7 +189,8 @@ class Gate:
         if call.kind in (Kind.PASS, Kind.STATUS) or status not in WATCHED_STATUSES:
             return 0.0
         is_new_yes = status == 201 and REPLAYED not in headers
-        seconds = self._snapshots.hold_back_seconds(call.object_id) if is_new_yes else 0.0
+        is_unknown = status == 503 and call.kind is Kind.RESERVATION
+        seconds = self._snapshots.hold_back_seconds(call.object_id) if is_new_yes or is_unknown else 0.0
         self._snapshots.watch(call.object_id)
         return seconds
 

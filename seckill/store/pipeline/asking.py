@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from redis import Redis
 from redis.exceptions import MovedError, RedisError
 
-from seckill.store.breaker import breaker_of
 from seckill.store.client import StoreUnreachable, leave_former_primary, noted_failure, reservation_servers
 from seckill.store.cluster import ClusterNodes
 from seckill.store.failures import Cause
@@ -44,7 +44,8 @@ class Pipelines:
         try:
             return as_text(await self._run(client_of(item_id, servers), script, command, item_id, is_yes))
         except MovedError as error:
-            assert isinstance(servers, ClusterNodes)
+            if not isinstance(servers, ClusterNodes):
+                raise noted_failure(error) from error
             servers.moved(error)
         except StoreUnreachable:
             if isinstance(servers, ClusterNodes):
@@ -59,12 +60,13 @@ class Pipelines:
     async def connect(self, item_ids: Sequence[int]) -> None:
         """Open the connections for these items before the first call. Raises nothing."""
         servers = reservation_servers()
+        pipelines: set[Pipeline] = set()
         # A single server is asked for any item.
         for item_id in item_ids or [0]:
-            try:
-                await self._pipeline_of(client_of(item_id, servers)).connect()
-            except ServerNotKnown:
-                return
+            with suppress(ServerNotKnown):
+                pipelines.add(self._pipeline_of(client_of(item_id, servers)))
+        # Each server is waited for once, and none for another one.
+        await asyncio.gather(*(pipeline.connect() for pipeline in pipelines))
 
     def close(self) -> None:
         """For an event loop that ends. Calls under way get no answer."""
@@ -76,9 +78,12 @@ class Pipelines:
         self, client: Redis, script: Script, command: bytes, item_id: int, is_yes: Callable[[Any], bool]
     ) -> Any:
         """Raises StoreUnreachable, and MovedError."""
-        if not breaker_of(client).may_call():
-            raise StoreUnreachable("the store did not answer in time a moment ago", cause=Cause.TIMEOUT)
         pipeline = self._pipeline_of(client)
+        if refusal := pipeline.refusal():
+            raise noted_failure(refusal) from refusal
+        # Asked last: a call that it lets through as a probe must try.
+        if not pipeline.breaker.may_call():
+            raise StoreUnreachable("the store did not answer in time a moment ago", cause=Cause.TIMEOUT)
         try:
             return await pipeline.run(script, command, item_id=item_id, is_yes=is_yes)
         except MovedError:

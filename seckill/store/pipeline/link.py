@@ -90,6 +90,8 @@ class Link:
         self._is_retired = False
         # Whether a WAIT is under way: the server answers nothing else on this connection meanwhile.
         self.is_waiting = False
+        # Whether the last WAIT found too few replicas; None before the first one.
+        self.lacks_replicas: bool | None = None
         self._connection = LoopConnection(connection, loop=loop, take=self._take, lost=self._fail_all)
 
     @property
@@ -192,8 +194,10 @@ class Link:
 
     def _end_wait(self, batch: Batch, reply: Any) -> None:
         self.is_waiting = False
-        error = reply if isinstance(reply, RedisError) else batch.barrier_error
+        # Of two errors, the first one says more: a replica refuses the write, and then knows no WAIT.
+        error = batch.barrier_error or (reply if isinstance(reply, RedisError) else None)
         if error is None and reply < settings.SECKILL_YES_REPLICAS:
             error = TooFewReplicas(f"{reply} of {settings.SECKILL_YES_REPLICAS} replicas have confirmed")
+        self.lacks_replicas = error is not None
         for call, yes in batch.yeses:
             call.finish(error or yes)

@@ -27,7 +27,10 @@ WAITING_MAX = 8_000
 WAITING_SECONDS_MAX = 5.0
 # How often limits are looked at, as a share of the time that a call may take.
 LOOK_SHARE = 0.1
-# How soon a lost connection is opened again; after each failure twice as long, up to the second one.
+# How long opening a connection may take, in times of what one call may: a call that waits for it is told within 2 s.
+CONNECT_SHARE = 2
+# How soon after the last connection the next one is opened; after each failure twice as long, up to the second one.
+# After a server that was silent, the breaker says when the next call may try.
 BACKOFF_SECONDS = 0.05
 BACKOFF_SECONDS_MAX = 1.0
 
@@ -43,30 +46,37 @@ class Pipeline:
         """`client` is asked for a connection, and for how long a call may take."""
         self._client = client
         self._loop = loop
-        self._breaker = breaker_of(client)
+        self.breaker = breaker_of(client)
         self._seconds_max: float = client.connection_pool.connection_kwargs["socket_timeout"]
         self._waiting: deque[Call] = deque()
         self._link: Link | None = None
+        # Each batch takes as long as its WAIT then, so most of a rush would wait in vain.
+        self._lacks_replicas = False
         # Links that take no more calls, until the last one under way has its answer or is given up.
         self._old_links: set[Link] = set()
         self._connecting: asyncio.Task[None] | None = None
+        self._connect_began_s = 0.0
         self._connect_again_s = 0.0
         self._backoff_seconds = BACKOFF_SECONDS
-        self._connect_error = ""
+        # Why there is no connection, if the last attempt has failed.
+        self._connect_error: RedisError | None = None
         self._is_flush_due = False
         self._timer: asyncio.TimerHandle | None = None
+
+    def refusal(self) -> RedisError | None:
+        """Why a call would not be tried now."""
+        if len(self._waiting) >= WAITING_MAX:
+            return PipelineFull("too many calls wait for the store")
+        if self._link is None and self._connecting is None and self._loop.time() < self._connect_again_s:
+            return self._connect_error
+        return None
 
     async def run(self, script: Script, command: bytes, *, item_id: int, is_yes: Callable[[Any], bool]) -> Any:
         """The script's reply as the server sends it. Raises RedisError.
 
         `command` is the packed call of the script; `is_yes` says whether a reply must be on replicas before it is told.
         """
-        if len(self._waiting) >= WAITING_MAX:
-            raise PipelineFull("too many calls wait for the store")
-        now_s = self._loop.time()
-        if self._link is None and self._connecting is None and now_s < self._connect_again_s:
-            raise ConnectionError(self._connect_error)
-        call = Call(command, script, item_id, is_yes, self._loop.create_future(), now_s)
+        call = Call(command, script, item_id, is_yes, self._loop.create_future(), self._loop.time())
         self._waiting.append(call)
         self._flush_soon()
         return await call.answer
@@ -78,6 +88,8 @@ class Pipeline:
 
     def _start_connecting(self) -> asyncio.Task[None]:
         if self._connecting is None:
+            # A server that closes each connection, or that is not the primary any more, is not asked without a pause.
+            self._connect_began_s = max(self._loop.time(), self._connect_again_s)
             self._connecting = self._loop.create_task(self._connect())
         return self._connecting
 
@@ -110,13 +122,16 @@ class Pipeline:
 
     async def _connect(self) -> None:
         try:
+            await asyncio.sleep(self._connect_began_s - self._loop.time())
             connection = await asyncio.to_thread(opened, self._client)
-        except (RedisError, OSError) as error:
-            self._connecting = None
-            self._connect_failed(error if isinstance(error, RedisError) else ConnectionError(str(error)))
+        except Exception as error:
+            self._connect_failed(error if isinstance(error, RedisError) else ConnectionError(repr(error)))
             return
-        self._connecting = None
+        finally:
+            self._connecting = None
+        self._connect_error = None
         self._backoff_seconds = BACKOFF_SECONDS
+        self._connect_again_s = self._loop.time() + BACKOFF_SECONDS
         self._link = Link(
             connection,
             client=self._client,
@@ -128,23 +143,25 @@ class Pipeline:
         self._flush()
 
     def _connect_failed(self, error: RedisError) -> None:
+        self._connect_error = error
         if isinstance(error, TimeoutError):
-            self._breaker.timed_out()
+            self.breaker.timed_out()
         else:
-            self._breaker.answered()
-        self._connect_error = str(error)
-        self._connect_again_s = self._loop.time() + self._backoff_seconds
-        self._backoff_seconds = min(2 * self._backoff_seconds, BACKOFF_SECONDS_MAX)
+            self.breaker.answered()
+            self._connect_again_s = self._loop.time() + self._backoff_seconds
+            self._backoff_seconds = min(2 * self._backoff_seconds, BACKOFF_SECONDS_MAX)
         self._fail_waiting(error)
 
     def _fail_waiting(self, error: RedisError) -> None:
-        waiting, self._waiting = self._waiting, deque()
-        for call in waiting:
-            call.finish(error)
+        # The same deque goes on: a link puts back what has not run.
+        while self._waiting:
+            self._waiting.popleft().finish(error)
 
     def _take_stock(self) -> None:
         """Replies have come: there may be room for more calls."""
-        self._breaker.answered()
+        self.breaker.answered()
+        if self._link and self._link.lacks_replicas is not None:
+            self._lacks_replicas = self._link.lacks_replicas
         if self._waiting:
             self._flush_soon()
 
@@ -153,8 +170,8 @@ class Pipeline:
         self._old_links.discard(link)
         if link is self._link:
             self._link = None
-            if self._waiting:
-                self._flush_soon()
+        if self._waiting:
+            self._flush_soon()
 
     def retire(self) -> None:
         """Send nothing more over this connection. The next one asks for the primary of then."""
@@ -167,7 +184,7 @@ class Pipeline:
         """For an event loop that ends. Calls under way get no answer."""
         if self._timer:
             self._timer.cancel()
-        if self._connecting:
+        if self._connecting and not self._loop.is_closed():
             self._connecting.cancel()
         for link in self._links():
             link.close()
@@ -185,16 +202,24 @@ class Pipeline:
         now_s = self._loop.time()
         for link in self._links():
             if link.oldest_s is not None and link.oldest_s + self._seconds_max <= now_s:
-                self._time_out(link, TimeoutError("the store did not answer in time"), now_s=now_s)
-        while self._waiting and self._waiting[0].asked_s + WAITING_SECONDS_MAX <= now_s:
+                self._time_out(link, now_s=now_s)
+        if self._connecting and self._connect_began_s + CONNECT_SHARE * self._seconds_max <= now_s:
+            self._fail_all_that_wait(TimeoutError("the store did not open a connection in time"))
+        waiting_seconds_max = self._seconds_max if self._lacks_replicas else WAITING_SECONDS_MAX
+        while self._waiting and self._waiting[0].asked_s + waiting_seconds_max <= now_s:
             self._waiting.popleft().finish(PipelineFull("the call has waited too long for the store"))
         self._old_links = {link for link in self._old_links if link.oldest_s is not None}
         self._set_timer()
 
-    def _time_out(self, link: Link, error: TimeoutError, *, now_s: float) -> None:
+    def _time_out(self, link: Link, *, now_s: float) -> None:
+        error = TimeoutError("the store did not answer in time")
+        # Over a former link nothing is sent: it says nothing of the server of now.
         if link is self._link:
             self.retire()
-        # No call waits for a server that is silent.
-        self._breaker.timed_out()
+            self._fail_all_that_wait(error)
         link.give_up(sent_before_s=now_s - self._seconds_max, error=error)
+
+    def _fail_all_that_wait(self, error: TimeoutError) -> None:
+        """No call waits for a server that is silent."""
+        self.breaker.timed_out()
         self._fail_waiting(error)

@@ -1,13 +1,40 @@
 """An event loop that asks the stores of these tests."""
 
+import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import uvloop
 
-from tests.seckill.store.items import web
+from seckill import ledger
+from tests.own_store import OwnStore, as_reservation_store, running
+from tests.seckill.store import items
+from tests.steps.pipelines import ITEM_ID, TERMS, RunningPipelines
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _event_loop() -> Iterator[None]:
-    with web:
+    with items.web:
         yield
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("store")) as server:
+        yield server
+
+
+@pytest.fixture
+def store(server: OwnStore) -> Iterator[OwnStore]:
+    """A store with one item of 50 units."""
+    server.client.flushall()
+    with as_reservation_store(server):
+        ledger.publish(item_id=ITEM_ID, terms=TERMS)
+        yield server
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def web(request: Any) -> Iterator[RunningPipelines]:
+    with RunningPipelines(request.param) as running_pipelines:
+        yield running_pipelines

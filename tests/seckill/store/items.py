@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import uvloop
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -27,8 +28,8 @@ ANSWER_SECONDS = 2.0 * 2
 
 _numbers = itertools.count(1)
 _turns = itertools.cycle([False, True])
-# Runs while the tests of this folder do.
-web = RunningPipelines()
+# Runs while the tests of this folder do, on the loop of the web server.
+web = RunningPipelines(uvloop.new_event_loop)
 
 
 def sale_of(count: int, *, quantity: int = 50) -> list[SaleItem]:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,14 +21,15 @@ from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
 from seckill.store import durability
-from seckill.store.client import reservation_servers, server_of
+from seckill.store.client import StoreUnreachable, reservation_servers, server_of
 from seckill.store.cluster import ClusterNodes, slot_of
+from seckill.store.failures import Cause
 from seckill.store.keys import keys_of
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.store_node import StoreNode
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
-from tests.seckill.store.items import of_one_server, reconciled, sale_of, told
+from tests.seckill.store.items import of_one_server, reconciled, sale_of, told, web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,6 +123,53 @@ def test_a_slot_without_a_node_stops_only_its_items(cluster_store: ClusterStore,
         for each in cluster_store.nodes:
             each.ask("CLUSTER", "SETSLOT", str(slot), "NODE", (node.ask("CLUSTER", "MYID") or b"").decode())
     wait_until(lambda: told(item) == Outcome.RESERVED, seconds_max=30)
+
+
+def test_in_the_event_loop_an_item_on_its_way_is_not_known_and_then_followed(
+    cluster_store: ClusterStore, items: list[SaleItem]
+) -> None:
+    """Of a slot whose keys move one by one, some of an item's keys are still here (TRYAGAIN), or none (ASK)."""
+    item_id, missing_id = items[0].pk, 10_000_000
+    assert web.reserve(item_id).outcome is Outcome.RESERVED
+    node_of(cluster_store, items[0]).ask("DEL", keys_of(item_id).latest)
+    with moving_slot(cluster_store, item_id=item_id):
+        assert cause_for(item_id) is Cause.MOVING
+    assert web.reserve(item_id, buyer_id=2).outcome is Outcome.RESERVED
+    with moving_slot(cluster_store, item_id=missing_id) as (source, target, target_id):
+        assert cause_for(missing_id) is Cause.MOVING
+        for node in (target, source):
+            node.ask("CLUSTER", "SETSLOT", str(slot_of(missing_id)), "NODE", target_id)
+        before = calls_of_scripts(target)
+        # MOVED: the other node is asked, and has no such item.
+        assert web.reserve(missing_id).outcome is Outcome.UNAVAILABLE
+        assert calls_of_scripts(target) > before
+
+
+@contextmanager
+def moving_slot(store: ClusterStore, *, item_id: int) -> Iterator[tuple[StoreNode, StoreNode, str]]:
+    """From which node the slot of the item moves, to which one, and the id of that one."""
+    slot, source = str(slot_of(item_id)), store.primary(key=keys_of(item_id).item)
+    target = next(node for node in store.primaries() if node is not source)
+    source_id, target_id = ((node.ask("CLUSTER", "MYID") or b"").decode() for node in (source, target))
+    target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+    source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+    try:
+        yield source, target, target_id
+    finally:
+        for node in (source, target):
+            node.ask("CLUSTER", "SETSLOT", slot, "STABLE")
+
+
+def cause_for(item_id: int) -> Cause:
+    with pytest.raises(StoreUnreachable) as raised:
+        web.reserve(item_id, buyer_id=2)
+    return raised.value.cause
+
+
+def calls_of_scripts(node: StoreNode) -> int:
+    with node.client() as client:
+        calls: int = client.info("commandstats").get("cmdstat_evalsha", {}).get("calls", 0)
+    return calls
 
 
 def test_each_weak_node_is_named(cluster_store: ClusterStore, items: list[SaleItem]) -> None:

@@ -2,21 +2,15 @@
 
 import os
 import signal
-import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 from unittest import mock
 from uuid import UUID
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -28,66 +22,21 @@ from seckill.reservation import ACCEPTED
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline import pipeline as one_pipeline
-from shop.configuration.store_clients import redis_cache
-from tests.own_store import OwnStore, as_reservation_store, free_port, running
-from tests.processes import wait_until
+from tests.own_store import OwnStore, free_port
 from tests.seckill.store.items import ANSWER_SECONDS
-from tests.steps.pipelines import SECONDS_MAX, RunningPipelines
-from tests.steps.store import StoredItem
-
-ITEM_ID = 7
-TERMS = ledger.Terms(
-    quantity=50,
-    opens_ms=1,
-    closes_ms=4_000_000_000_000,
-    hold_ms=60_000,
-    per_buyer_max=1,
-    price_minor=1900,
-    currency="CNY",
+from tests.steps.pipelines import (
+    ITEM_ID,
+    TERMS,
+    FaultyProxy,
+    RunningPipelines,
+    cause_of,
+    frozen,
+    running_at,
+    through_proxy,
+    told,
+    wait_for_answer,
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("store")) as server:
-        yield server
-
-
-@pytest.fixture
-def store(server: OwnStore) -> Iterator[OwnStore]:
-    """A store with one item of 50 units."""
-    server.client.flushall()
-    with as_reservation_store(server):
-        ledger.publish(item_id=ITEM_ID, terms=TERMS)
-        yield server
-
-
-@pytest.fixture
-def web() -> Iterator[RunningPipelines]:
-    with RunningPipelines() as running_pipelines:
-        yield running_pipelines
-
-
-def cause_of(web: RunningPipelines, **asked: Any) -> Cause:
-    with pytest.raises(StoreUnreachable) as raised:
-        web.reserve(ITEM_ID, **asked)
-    return raised.value.cause
-
-
-def told(answers: list[ledger.Reservation | BaseException]) -> Counter[str]:
-    """How many answers have each outcome, or each cause of a failure."""
-    return Counter(
-        answer.cause.value if isinstance(answer, StoreUnreachable) else answer.outcome.value  # type: ignore[union-attr]
-        for answer in answers
-    )
-
-
-def wait_for_answer(web: RunningPipelines) -> None:
-    """Until the store is asked again: after a loss the next connection is opened a moment later."""
-    wait_until(
-        lambda: isinstance(web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))[0], ledger.Reservation),
-        seconds_max=SECONDS_MAX,
-    )
+from tests.steps.store import StoredItem
 
 
 def test_calls_of_one_turn_go_out_together_and_are_told_what_the_ledger_says(
@@ -122,15 +71,6 @@ def test_a_script_that_is_missing_is_loaded_once_for_all_calls(store: OwnStore, 
         assert "script_error" not in told(answers)
         assert store.calls()["script|load"] == 1
     assert ledger.read(item_id=ITEM_ID).reservations == 11  # type: ignore[union-attr]
-
-
-@contextmanager
-def frozen(store: OwnStore) -> Iterator[None]:
-    os.kill(store.process.pid or 0, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(store.process.pid or 0, signal.SIGCONT)
 
 
 def test_a_silent_store_costs_one_time_limit_and_then_nothing(store: OwnStore, web: RunningPipelines) -> None:
@@ -236,85 +176,53 @@ def test_without_a_server_calls_are_told_at_once() -> None:
 
 def test_a_wrong_password_is_said(store: OwnStore, web: RunningPipelines) -> None:
     with running_at(store.url.replace("of-a-test", "another")):
-        assert cause_of(web) is Cause.PASSWORD
-
-
-def running_at(url: str) -> Any:
-    return override_settings(CACHES={**settings.CACHES, "seckill": redis_cache(url, timeout_seconds=0.9)})
-
-
-class CuttingProxy:
-    """A port of the server that cuts the connection when `reply_bytes` more bytes of replies are through."""
-
-    def __init__(self, target: int) -> None:
-        self.reply_bytes: int | None = None
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        # OSError: `close` was called.
-        with suppress(OSError):
-            while True:
-                client, _address = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target))
-                for source, target in ((client, server), (server, client)):
-                    threading.Thread(target=self._copy, args=(source, target, source is server), daemon=True).start()
-
-    def _copy(self, source: socket.socket, target: socket.socket, is_reply: bool) -> None:
-        with suppress(OSError):
-            while data := source.recv(65_536):
-                # The test changes it meanwhile.
-                room = self.reply_bytes if is_reply else None
-                target.sendall(data[:room])
-                if room is not None:
-                    self.reply_bytes = room - len(data) if room > len(data) else None
-                    if room <= len(data):
-                        break
-        for end in (source, target):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-    def close(self) -> None:
-        self._listener.close()
+        assert [cause_of(web) for _ in range(5)] == [Cause.PASSWORD] * 5
 
 
 def test_a_connection_cut_after_any_byte_of_the_replies_tells_no_wrong_answer(
     store: OwnStore, web: RunningPipelines
 ) -> None:
     """Three buyers ask at once, and the replies are cut after each number of bytes that they have."""
-    proxy = CuttingProxy(store.server.port)
-    try:
-        with running_at(store.url.replace(f":{store.server.port}", f":{proxy.port}")):
-            told_yes: set[int] = set()
-            web.reserve(ITEM_ID, buyer_id=10_000)
-            buyer_id, cuts = 1, 0
-            for reply_bytes in range(0, 1_000):
-                proxy.reply_bytes = reply_bytes
-                asked = range(buyer_id, buyer_id + 3)
-                answers = web.reserve_at_once(ITEM_ID, buyer_ids=asked)
-                buyer_id += 3
-                was_cut = any(isinstance(answer, StoreUnreachable) for answer in answers)
-                cuts += was_cut
-                told_yes |= {
-                    buyer
-                    for buyer, answer in zip(asked, answers, strict=True)
-                    if not isinstance(answer, BaseException) and answer.outcome is Outcome.RESERVED
-                }
-                proxy.reply_bytes = None
-                # Each one who was told yes has the units, and each of the three was counted at most once.
-                held = {int(name) for name in store.client.hgetall(f"seckill:{{{ITEM_ID}}}:buyers")}
-                assert told_yes <= held
-                if not was_cut:
-                    break
-                # The next connection is opened after the backoff.
-                wait_for_answer(web)
-                store.client.hset(f"seckill:{{{ITEM_ID}}}:item", "left", 50)
-            assert cuts > 100
-    finally:
-        proxy.close()
+    with through_proxy(store) as proxy, mock.patch.object(one_pipeline, "BACKOFF_SECONDS", 0.001):
+        told_yes: set[int] = set()
+        web.reserve(ITEM_ID, buyer_id=10_000)
+        buyer_id, cuts = 1, 0
+        for reply_bytes in range(0, 1_000):
+            proxy.reply_bytes = reply_bytes
+            asked = range(buyer_id, buyer_id + 3)
+            answers = web.reserve_at_once(ITEM_ID, buyer_ids=asked)
+            buyer_id += 3
+            was_cut = any(isinstance(answer, StoreUnreachable) for answer in answers)
+            cuts += was_cut
+            told_yes |= {
+                buyer
+                for buyer, answer in zip(asked, answers, strict=True)
+                if not isinstance(answer, BaseException) and answer.outcome is Outcome.RESERVED
+            }
+            proxy.reply_bytes = None
+            # Each one who was told yes has the units, and each of the three was counted at most once.
+            held = {int(name) for name in store.client.hgetall(f"seckill:{{{ITEM_ID}}}:buyers")}
+            assert told_yes <= held
+            if not was_cut:
+                break
+            # The next connection is opened after the backoff.
+            wait_for_answer(web)
+            store.client.hset(f"seckill:{{{ITEM_ID}}}:item", "left", 50)
+        assert cuts > 100
+
+
+def test_a_call_whose_answer_was_lost_hears_its_yes_when_it_is_repeated(store: OwnStore, web: RunningPipelines) -> None:
+    """It took the last unit, so any other call hears that none are left."""
+    ledger.publish(item_id=8, terms=replace(TERMS, quantity=1))
+    reservation_id = passes.new_reservation_id(8)
+    with through_proxy(store) as proxy:
+        web.reserve(ITEM_ID)
+        proxy.reply_bytes = 0
+        with pytest.raises(StoreUnreachable) as raised:
+            web.reserve(8, reservation_id=reservation_id)
+        assert raised.value.cause is Cause.UNREACHABLE
+        assert web.reserve(8, buyer_id=2).outcome is Outcome.HELD_BY_OTHERS
+        assert web.reserve(8, reservation_id=reservation_id).outcome is Outcome.ALREADY_RESERVED
 
 
 # What happens in a sale: so many calls at once of buyers 1 to 4, each for 1 to 3 units, or a fault.
@@ -331,7 +239,7 @@ STEPS = st.lists(
 @hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
-    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, CuttingProxy], web: RunningPipelines
+    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, FaultyProxy], web: RunningPipelines
 ) -> None:
     store, proxy = cut_store
     store.client.flushall()
@@ -367,23 +275,6 @@ def repeated_by_a_thread(buyer_id: int, units: int, reservation_id: UUID) -> led
 
 
 @pytest.fixture
-def cut_store(store: OwnStore) -> Iterator[tuple[OwnStore, CuttingProxy]]:
-    """A store that is asked through a proxy."""
-    proxy = CuttingProxy(store.server.port)
-    with running_at(store.url.replace(f":{store.server.port}", f":{proxy.port}")):
+def cut_store(store: OwnStore) -> Iterator[tuple[OwnStore, FaultyProxy]]:
+    with through_proxy(store) as proxy:
         yield store, proxy
-    proxy.close()
-
-
-def test_files_are_not_left_open(tmp_path: Path, store: OwnStore) -> None:
-    def open_files() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
-    with RunningPipelines() as web:
-        web.reserve(ITEM_ID)
-        before = open_files()
-        for _ in range(20):
-            store.client.client_kill_filter(_type="normal", skipme=True)
-            web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 2))
-        wait_for_answer(web)
-        assert open_files() <= before + 2

@@ -14,15 +14,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from django.conf import settings
-from django.test import override_settings
 
 from seckill import ledger
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
-from shop.configuration.store_clients import redis_cache
 from tests.own_store import OwnStore, running
-from tests.steps.pipelines import SECONDS_MAX, RunningPipelines
+from tests.steps.pipelines import SECONDS_MAX, RunningPipelines, running_at
 
 ITEM_ID = 7
 BUYERS = range(1, 2_001)
@@ -99,21 +96,17 @@ def tls_url(server: OwnStore, tmp_path: Path) -> Iterator[str]:
     end.close()
 
 
-def test_a_crowd_is_answered_over_tls(tls_url: str, tmp_path: Path) -> None:
+def test_a_crowd_is_answered_over_tls(tls_url: str, tmp_path: Path, web: RunningPipelines) -> None:
     url = f"{tls_url}?ssl_ca_certs={tmp_path / 'server.pem'}"
-    with override_settings(CACHES=caches_at(url)), RunningPipelines() as web:
+    with running_at(url):
         ledger.publish(item_id=ITEM_ID, terms=TERMS)
         answers = web.reserve_at_once(ITEM_ID, buyer_ids=BUYERS)
         outcomes = [answer.outcome.value for answer in answers if isinstance(answer, ledger.Reservation)]
     assert (outcomes.count("reserved"), outcomes.count("held_by_others")) == (1_500, 500)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(tls_url: str) -> None:
-    with override_settings(CACHES=caches_at(tls_url)), RunningPipelines() as web:
+def test_a_certificate_that_nobody_vouches_for_is_refused(tls_url: str, web: RunningPipelines) -> None:
+    with running_at(tls_url):
         with pytest.raises(StoreUnreachable) as raised:
             web.reserve(ITEM_ID)
         assert raised.value.cause is Cause.UNREACHABLE
-
-
-def caches_at(url: str) -> dict[str, object]:
-    return {**settings.CACHES, "seckill": redis_cache(url, timeout_seconds=0.9)}
