@@ -1,6 +1,7 @@
 """The keys of the reservation store. All keys of one item share a hash tag, so a Cluster keeps them in one slot."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class ItemKeys:
     latest: str
 
 
+# A call of a stampede asks for them again and again.
+@lru_cache(maxsize=1_000)
 def keys_of(item_id: int) -> ItemKeys:
     """The keys of sale item `item_id`."""
     tag = f"seckill:{{{item_id}}}"
