@@ -48,8 +48,11 @@ def address(request: HttpRequest, address_id: UUID | None = None) -> HttpRespons
     edited = Address(user_id=person_id(request))
     if address_id is not None:
         edited = get_object_or_404(addresses_of(person_id(request)), pk=address_id)
-    form = SavedAddressForm(request.POST or None, instance=edited)
-    if request.method == "POST" and form.is_valid():
+    refreshed = "refresh" in request.POST
+    form = SavedAddressForm(
+        None if refreshed else request.POST or None, instance=edited, initial=request.POST.dict() if refreshed else None
+    )
+    if request.method == "POST" and not refreshed and form.is_valid():
         try:
             save_address(form.instance)
         except AddressBookFull:
@@ -58,7 +61,8 @@ def address(request: HttpRequest, address_id: UUID | None = None) -> HttpRespons
             return redirect("addresses")
         messages.success(request, _("The address is saved."))
         return redirect("addresses")
-    return render(request, "account/address.html", {"form": form, "address": edited, "is_new": address_id is None})
+    context = {"form": form, "is_new": address_id is None, "refresh_url": request.path}
+    return render(request, "account/address.html", context)
 
 
 @never_cache

@@ -1,15 +1,28 @@
-"""The form for an address: in the account, in the checkout, and on the way to payment."""
+"""The form for an address: in the account, in the checkout, and on the way to payment.
 
-from collections.abc import Sequence
+It has the fields of its country. A place is chosen from a list where there is one, and typed where there is none, or
+where the list does not have it. Lists depend on each other, so the page sends the form as `refresh` when a country or
+a place was chosen, and shows it anew; without JavaScript, the places below can be typed at once.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
+from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy, tidy_address
 from shop.addresses.countries import country_choices
+from shop.addresses.country_rules import (
+    MOBILE_REQUIRED,
+    PLACES,
+    label_of,
+    place_order,
+    required_fields,
+    used_fields,
+)
+from shop.addresses.places import children, find
 from shop.models import Address
 
 if TYPE_CHECKING:
@@ -20,6 +33,7 @@ AUTOCOMPLETE = {
     "name": "name",
     "line1": "address-line1",
     "line2": "address-line2",
+    "district": "address-level3",
     "city": "address-level2",
     "region": "address-level1",
     "postcode": "postal-code",
@@ -29,17 +43,20 @@ AUTOCOMPLETE = {
 REQUIRED = {
     "name": _("Please enter the name of the person who receives the parcel."),
     "line1": _("Please enter street and house number."),
-    "city": _("Please enter the city."),
     "country": _("Please choose a country."),
 }
-# A Chinese address goes from the large to the small.
-CHINESE_ORDER = ("name", "phone", "country", "region", "city", "line1", "line2", "postcode")
+# The choice of a list that does not have the place.
+OTHER = "-"
+# The places for which the form was shown, so that those of another country or province are not kept.
+SHOWN_FOR = "shown_for"
+BREAK = "/"
 
 
 class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
     """The form for an address in the account. The form for an order's address extends it."""
 
     country = forms.ChoiceField(label=_("Country or region"), choices=[])
+    shown_for = forms.CharField(required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Address
@@ -48,10 +65,8 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             "name": _("Recipient"),
             "line1": _("Street and house number"),
             "line2": _("Building, floor, company (if any)"),
-            "city": _("City"),
-            "region": _("Province or state (optional)"),
             "postcode": _("Postcode"),
-            "phone": _("Phone (optional)"),
+            "phone": _("Phone"),
         }
         help_texts = {"phone": _("Only for questions of the carrier.")}
 
@@ -62,26 +77,92 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         assert isinstance(country, forms.ChoiceField)
         offered = [choice for choice in country_choices() if countries is None or choice[0] in countries]
         country.choices = [("", _("Choose")), *offered]
+        country.error_messages["invalid_choice"] = REQUIRED["country"]
         if not self.initial.get("country") and settings.SHOP_COUNTRY in dict(offered):
             self.initial["country"] = settings.SHOP_COUNTRY
-        # Whether it is needed depends on the country.
-        self.fields["postcode"].required = False
-        for name, field in self.fields.items():
-            if name in AUTOCOMPLETE:
-                field.widget.attrs["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
-            if name in REQUIRED:
-                field.error_messages["required"] = REQUIRED[name]
-        country.error_messages["invalid_choice"] = REQUIRED["country"]
+        if self.is_bound:
+            # Some of it is about how the form was shown.
+            self.data = dict(self.data.items())
+        else:
+            self.initial.update(without_former_places(self.initial))
+        self.fit_country(self.data if self.is_bound else self.initial)
+        for name in ADDRESS_FIELDS:
+            attributes = self.fields[name].widget.attrs
+            attributes["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
+            if name not in ("country", *PLACES):
+                # What is being typed stays when the form is shown for another country.
+                attributes["hx-preserve"] = "true"
+        for name, text in REQUIRED.items():
+            self.fields[name].error_messages["required"] = text
         self.fields["phone"].widget.input_type = "tel"
-        if (get_language() or "").startswith("zh"):
-            self.order_fields(CHINESE_ORDER)
+
+    def fit_country(self, values: dict[str, Any]) -> None:
+        """The fields, lists, labels and the order of the country in the values, which are those to be shown."""
+        country = tidy("country", str(values.get("country") or ""))
+        used, required = used_fields(country), required_fields(country)
+        path = self.show_lists(country, values)
+        # A province without counties has districts in the place of cities.
+        flat = len(path) > 1 and not any(children(*path[:2], city.key) for city in children(*path[:2]))
+        for name in (*PLACES, "postcode"):
+            field = self.fields[name]
+            # Which of them is needed depends on the others.
+            field.required = False
+            if name not in used:
+                field.widget = forms.HiddenInput()
+            if name != "postcode":
+                field.label = label_of("district" if name == "city" and flat and "district" in used else name, country)
+            if name not in required and name != "district":
+                field.label = optional(field.label)
+        if "district" in used and flat and not values.get("district"):
+            self.fields["district"].widget = forms.HiddenInput()
+        mobile = country in MOBILE_REQUIRED
+        self.fields["phone"].label = _("Mobile number") if mobile else optional(_("Phone"))
+        places = [it for name in place_order(country) for it in (("line1", "line2") if name == "street" else (name,))]
+        self.order_fields(["name", *(["phone"] if mobile else []), "country", *places, "phone"])
+        values[SHOWN_FOR] = BREAK.join(path)
+
+    def show_lists(self, country: str, values: dict[str, Any]) -> list[str]:
+        """Lists in the place of text fields, as far as the places above are known. Returns the path to the last one."""
+        path = [country]
+        for name in PLACES:
+            listed = children(*path) if len(path) == PLACES.index(name) + 1 else ()
+            text = str(values.get(name) or "")
+            place = find(listed, tidy(name, text))
+            if text == OTHER:
+                values[name] = ""
+            elif listed and (place or not text or name == "region"):
+                choices = [("", _("Choose")), *((it.key, it.label) for it in listed)]
+                if name != "region":
+                    choices.append((OTHER, _("Not in this list")))
+                self.fields[name] = forms.CharField(max_length=100, widget=forms.Select(choices=choices))
+                # What was typed without JavaScript may be another name of the place.
+                values[name] = place.key if place else ("" if name != "region" or not self.is_bound else text)
+            if place:
+                path.append(place.key)
+        return path
 
     def clean(self) -> dict[str, Any]:
-        for name in ADDRESS_FIELDS:
-            if name in self.cleaned_data:
-                self.cleaned_data[name] = tidy(name, self.cleaned_data[name])
         values: dict[str, Any] = self.cleaned_data
-        for name, error in address_errors(values).items():
+        found = {name: values.get(name, "") for name in ADDRESS_FIELDS}
+        used = {*used_fields(found["country"]), "name", "line1", "line2", "country", "phone"}
+        tidied = tidy_address({name: text for name, text in found.items() if name in used})
+        values.update({name: text for name, text in tidied.items() if name not in self.errors})
+        for name in set(ADDRESS_FIELDS) - used:
+            setattr(self.instance, name, "")
+        for name, error in address_errors(tidied).items():
             if name not in self.errors:
                 self.add_error(name, error)
         return values
+
+
+def optional(label: Any) -> str:
+    return str(_("%(field)s (optional)") % {"field": label})
+
+
+def without_former_places(values: Mapping[str, Any]) -> dict[str, str]:
+    """The places to be emptied: those below a place that was changed since the form was shown."""
+    former = str(values.get(SHOWN_FOR) or "").split(BREAK)
+    for index, name in enumerate(("country", *PLACES)):
+        if index < len(former) and former[index] and former[index] != values.get(name):
+            return dict.fromkeys(PLACES[index:], "")
+    return {}

@@ -34,7 +34,7 @@ def test_a_buyer_orders_and_finds_the_order(buyer: User) -> None:
     assert client.get(answer["Location"]).json() == body
     assert (body["status"], body["amount"], body["code"]) == ("awaiting_payment", "20.00", Order.objects.get().code)
     assert body["shipping"] == {"name": "Free delivery", "amount": "0.00"}
-    assert body["shipping_address"] == ADDRESS | {"line2": "", "region": "", "phone": ""}
+    assert body["shipping_address"] == ADDRESS | {"line2": "", "district": "", "region": ""}
     assert client.get("/api/v1/cart/").json()["lines"] == []
     assert press_pay(client, body["number"]).status_code == 201
     assert press_cancel(client, body["number"]).json()["status"] == "cancelled"
