@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
-from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy, tidy_address
+from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, missing_text, tidy, tidy_address
 from shop.addresses.countries import country_choices
 from shop.addresses.country_rules import (
     MOBILE_REQUIRED,
@@ -111,7 +111,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
                 field.widget = forms.HiddenInput()
             if name != "postcode":
                 field.label = label_of("district" if name == "city" and flat and "district" in used else name, country)
-            if name not in required and name != "district":
+            if name not in required and not self.is_listed_district(name):
                 field.label = optional(field.label)
         if "district" in used and flat and not values.get("district"):
             self.fields["district"].widget = forms.HiddenInput()
@@ -120,6 +120,10 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         places = [it for name in place_order(country) for it in (("line1", "line2") if name == "street" else (name,))]
         self.order_fields(["name", *(["phone"] if mobile else []), "country", *places, "phone"])
         values[SHOWN_FOR] = BREAK.join(path)
+
+    def is_listed_district(self, name: str) -> bool:
+        """A district is needed where it can be chosen. The rules of a country do not say it."""
+        return name == "district" and isinstance(self.fields[name].widget, forms.Select)
 
     def show_lists(self, country: str, values: dict[str, Any]) -> list[str]:
         """Lists in the place of text fields, as far as the places above are known. Returns the path to the last one."""
@@ -149,7 +153,10 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         values.update({name: text for name, text in tidied.items() if name not in self.errors})
         for name in set(ADDRESS_FIELDS) - used:
             setattr(self.instance, name, "")
-        for name, error in address_errors(tidied).items():
+        faults = address_errors(tidied)
+        if self.is_listed_district("district") and not tidied["district"]:
+            faults.setdefault("district", missing_text("district", tidied["country"]))
+        for name, error in faults.items():
             if name not in self.errors:
                 self.add_error(name, error)
         return values

@@ -89,7 +89,7 @@ def place_errors(country: str, values: Mapping[str, str]) -> dict[str, str]:
             "examples": examples
         }
     elif not region and "region" in needed and len(elsewhere) != 1:
-        errors["region"] = _("Please enter: %(field)s.") % {"field": label_of("region", country)}
+        errors["region"] = missing_text("region", country)
     if not city and "city" in needed:
         errors["city"] = _("Please enter the city.")
     elif chosen and elsewhere and chosen not in elsewhere:
@@ -98,6 +98,10 @@ def place_errors(country: str, values: Mapping[str, str]) -> dict[str, str]:
             "region": region,
         }
     return errors
+
+
+def missing_text(field: str, country: str) -> str:
+    return _("Please enter: %(field)s.") % {"field": label_of(field, country)}
 
 
 def cities_of(country: str, region: Place | None) -> tuple[Place, ...]:

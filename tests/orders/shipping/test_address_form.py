@@ -93,6 +93,7 @@ def test_china_wants_a_mobile_number_or_one_from_abroad(phone: str, taken: bool)
         ({"region": "", "city": "Suzhou"}, "region"),
         ({"region": "江苏省"}, "city"),
         ({"country": "DE", "postcode": ""}, "postcode"),
+        ({"district": ""}, "district"),
     ],
 )
 def test_what_the_country_needs_is_asked_for(changes: dict[str, str], field: str) -> None:
@@ -185,7 +186,7 @@ def test_the_fields_are_those_of_the_country_in_its_order() -> None:
         assert (shown(country="CN")["phone"], shown(country="DE")["phone"]) == ("Mobile number", "Phone (optional)")
         assert shown(country="CN")["postcode"] == "Postcode (optional)"
     with translation.override("zh-hans"):
-        labels = shown(country="CN")
+        labels = shown(country="CN", region="浙江省", city="杭州市")
         assert [labels[name] for name in ("region", "city", "district")] == ["省份", "城市", "区县"]
         # Districts of a city that is a province too.
         labels = shown(country="CN", region="上海市")
