@@ -325,7 +325,7 @@ class ShippingAddress(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.city}"
+        return _(", ").join(self.lines)
 
     @property
     def lines(self) -> list[str]:
