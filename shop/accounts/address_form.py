@@ -80,12 +80,13 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         country.error_messages["invalid_choice"] = REQUIRED["country"]
         if not self.initial.get("country") and settings.SHOP_COUNTRY in dict(offered):
             self.initial["country"] = settings.SHOP_COUNTRY
+        shown: dict[str, Any] = self.initial
         if self.is_bound:
-            # Some of it is about how the form was shown.
-            self.data = dict(self.data.items())
+            # A copy: places that are typed are shown as the names of the list.
+            self.data = shown = dict(self.data.items())
         else:
-            self.initial.update(without_former_places(self.initial))
-        self.fit_country(self.data if self.is_bound else self.initial)
+            shown.update(without_former_places(shown))
+        self.fit_country(shown)
         for name in ADDRESS_FIELDS:
             attributes = self.fields[name].widget.attrs
             attributes["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
