@@ -5,7 +5,7 @@ where the list does not have it. Lists depend on each other, so the page sends t
 a place was chosen, and shows it anew; without JavaScript, the places below can be typed at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -80,7 +80,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         country.error_messages["invalid_choice"] = REQUIRED["country"]
         if not self.initial.get("country") and settings.SHOP_COUNTRY in dict(offered):
             self.initial["country"] = settings.SHOP_COUNTRY
-        shown: dict[str, Any] = self.initial
+        shown = self.initial
         if self.is_bound:
             # A copy: places that are typed are shown as the names of the list.
             self.data = shown = dict(self.data.items())
@@ -97,7 +97,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields[name].error_messages["required"] = text
         self.fields["phone"].widget.input_type = "tel"
 
-    def fit_country(self, values: dict[str, Any]) -> None:
+    def fit_country(self, values: MutableMapping[str, Any]) -> None:
         """The fields, lists, labels and the order of the country in the values, which are those to be shown."""
         country = tidy("country", str(values.get("country") or ""))
         used, required = used_fields(country), required_fields(country)
@@ -126,7 +126,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         """A district is needed where it can be chosen. The rules of a country do not say it."""
         return name == "district" and isinstance(self.fields[name].widget, forms.Select)
 
-    def show_lists(self, country: str, values: dict[str, Any]) -> list[str]:
+    def show_lists(self, country: str, values: MutableMapping[str, Any]) -> list[str]:
         """Lists in the place of text fields, as far as the places above are known. Returns the path to the last one."""
         path = [country]
         for name in PLACES:
