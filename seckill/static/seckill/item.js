@@ -214,12 +214,6 @@ export class Item {
     else if (this.step !== "reserving") this.sale.askMe();
   }
 
-  // Once more, where what the buyer should do meanwhile has changed.
-  showScheduled() {
-    const { step, message, limit } = this.state;
-    if (step === "scheduled" && message) this.card.showMessage(message, limit);
-  }
-
   showOpenHold(hold) { this.dispatch({ type: "hold_seen", hold }); }
 
   // The item's part of the sale's live answer, which was asked for at `askedMs`.

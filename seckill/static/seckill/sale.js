@@ -68,7 +68,9 @@ const sale = {
     showInHeader(me);
     const asked = this.needsAddress;
     this.needsAddress = me.needs_address;
-    for (const item of this.items) if (asked !== this.needsAddress) item.showScheduled();
+    for (const { step, state, card } of asked === this.needsAddress ? [] : this.items) {
+      if (step === "scheduled" && state.message) card.showMessage(state.message, state.limit);
+    }
     for (const [index, item] of this.items.entries()) {
       const id = Number(item.data.item);
       const had = me.items?.find((one) => one.id === id);
