@@ -4,7 +4,8 @@ from django.contrib import admin
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
@@ -34,7 +35,6 @@ from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, Recorde
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text, link_to_buyer
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
-from shop.addresses.address_checks import ADDRESS_FIELDS
 
 __all__ = [
     "BuyerAdmin",
@@ -126,8 +126,12 @@ class OwedFilter(admin.SimpleListFilter):
 
 class AddressInline(ReadOnlyInline):
     model = ShippingAddress
-    fields = readonly_fields = ADDRESS_FIELDS
+    fields = readonly_fields = ("as_on_a_parcel", "phone")
     verbose_name_plural = _("shipping address")
+
+    @admin.display(description=_("shipping address"))
+    def as_on_a_parcel(self, address: ShippingAddress) -> str:
+        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in address.lines))
 
 
 @admin.register(Order)

@@ -1,6 +1,7 @@
 """The pages of flash sales: the home page, one sale, and reserving without JavaScript."""
 
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import quote
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from seckill.passes import passes
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
+from shop.accounts.address_book import lacks_address
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.public_answers import public_page
@@ -140,6 +142,7 @@ def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:
         "pass_text": pass_for(request, item.sale, item.pk),
         "units_chosen": min(units_from(request.GET.get("units", "1")) or 1, max(offer.remaining, 1)),
         "store_unreachable": offer.counters is None,
+        "lacks_address": phase == Phase.UPCOMING and lacks_address(cast(int, request.user.pk)),
     }
     return render(request, "seckill/reserve.html", context)
 

@@ -16,6 +16,7 @@ from orders.problem_codes import refusals
 from seckill import ledger
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
+from shop.accounts.address_book import lacks_address
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.serializers import QueryParameters, TimeField
 from shop.languages.buyer_language import stored_language
@@ -43,6 +44,9 @@ class MeSerializer(serializers.Serializer[Any]):
     language = serializers.CharField(allow_null=True, help_text="Of mails to the buyer; null if not known yet.")
     holds = HoldSerializer(many=True, help_text="Orders that await payment, the first to expire first; at most 20.")
     cart_units = serializers.IntegerField(help_text="Units in the cart.")
+    needs_address = serializers.BooleanField(
+        help_text="Whether no address is saved, so that the web asks for one before an order of a sale is paid."
+    )
     items = ItemUnitsSerializer(
         many=True, required=False, help_text="Of the sale asked for; not there while the store does not answer."
     )
@@ -69,6 +73,7 @@ class MeView(APIView):
             "language": stored_language(user_id=buyer_id),
             "holds": open_holds(buyer_id),
             "cart_units": units_in_cart(buyer_id),
+            "needs_address": lacks_address(buyer_id),
         }
         if sale_id is not None and (items := units_of(buyer_id, sale_id)) is not None:
             body["items"] = items

@@ -35,7 +35,7 @@ from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
 from orders.problem_codes import refusals
-from orders.shipping.delivery_choice import must_choose
+from orders.shipping.delivery_choice import attach_default, must_choose
 from seckill import ledger
 from seckill.api.views import refusal
 from seckill.outcomes import Outcome
@@ -106,7 +106,11 @@ class OrderListView(ListAPIView[Order]):
 @method_decorator(never_stored, name="dispatch")
 @extend_schema(responses={200: OrderSerializer, **refusals(*TOKEN_REFUSALS, "not_found")})
 class OrderView(RetrieveAPIView[Order]):
-    """One of the buyer's orders."""
+    """One of the buyer's orders.
+
+    An order of a flash sale that is read for the first time has the default address of the address book, and the first
+    way of sending there, whose price is added. Both can be changed before it is paid.
+    """
 
     serializer_class = OrderSerializer
     lookup_field = "number"
@@ -114,6 +118,10 @@ class OrderView(RetrieveAPIView[Order]):
 
     def get_queryset(self) -> QuerySet[Order]:
         return orders_of(self.request)
+
+    def get_object(self) -> Order:
+        order = super().get_object()
+        return super().get_object() if attach_default(order) else order
 
 
 class PayView(JsonAPIView):
@@ -158,6 +166,8 @@ class PayView(JsonAPIView):
         return response
 
     def pay(self, request: Request, order: Order, key: str, provider_name: str | None) -> HttpResponse:
+        if attach_default(order):
+            order = orders_of(request).get(pk=order.pk)
         if must_choose(order):
             return problem(
                 status=409,

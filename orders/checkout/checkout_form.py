@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 from orders.checkout.serializers import EMAIL_LENGTH_MAX, NOTE_LENGTH_MAX
 from orders.models.order import BILLING_LENGTH_MAX, VAT_NUMBER_LENGTH_MAX
 from orders.shipping.order_address import DeliveryForm
-from shop.addresses.address_checks import ADDRESS_FIELDS
 
 
 class ContactForm(forms.Form):
@@ -60,7 +59,7 @@ class CheckoutForms:
         initial: "dict[str, Any] | None" = None,
     ) -> None:
         self.contact = ContactForm(data, initial=initial, is_guest=is_guest)
-        self.address = DeliveryForm(data, initial=initial, countries=countries)
+        self.address = DeliveryForm(data, initial=initial, countries=countries, has_book=not is_guest)
 
     def is_valid(self) -> bool:
         """Both are looked at, so that all errors are shown at once."""
@@ -77,7 +76,3 @@ class CheckoutForms:
     @property
     def note(self) -> str:
         return str(self.contact.cleaned_data["note"])
-
-    @property
-    def address_values(self) -> dict[str, str]:
-        return {name: self.address.cleaned_data[name] for name in ADDRESS_FIELDS}

@@ -21,6 +21,7 @@ from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, 
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
+from orders.pages.delivery_page import save_in_book
 from orders.shipping.order_address import as_initial, likely_address
 from orders.shipping.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, offers_for
 from shop.accounts.address_book import addresses_of
@@ -133,7 +134,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
         holder=holder,
         email=forms.email,
         network=client_network(request),
-        address=forms.address_values,
+        address=forms.address.values,
         shipping_method=choice.method,
         language=get_language() or settings.LANGUAGE_CODE,
         note=forms.note,
@@ -147,6 +148,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     result = place_once(asked, call, wait=True)
     if result.refusal is not None:
         return show_refusal(request, forms, choice, result.refusal)
+    save_in_book(request, forms.address)
     order = get_object_or_404(Order, number=result.answer["number"])
     response = redirect(order)
     cart = find_cart(holder)

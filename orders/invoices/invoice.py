@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from orders.invoices.contents import REFUND, SHIPPING, percent_of
 from orders.invoices.included_taxes import TaxShare, shown_percent
 from orders.models import Document
-from shop.addresses.countries import country_name
+from shop.addresses.address_layout import address_lines
 from shop.languages.kept_texts import in_readers_language
 
 Kind = Document.Kind
@@ -108,9 +108,6 @@ def buyer_lines(kept: Mapping[str, str]) -> list[str]:
     def part(name: str) -> str:
         return kept.get(name, "")
 
-    city = " ".join(filter(None, map(part, ("postcode", "city", "region"))))
-    country = country_name(part("country")) if part("country") else ""
     vat = _("VAT number: %(number)s") % {"number": part("vat_number")} if part("vat_number") else ""
-    address = [part("name"), part("line1"), part("line2"), city, country]
-    lines = [*(part("billing_address").splitlines() or address), part("email"), vat]
+    lines = [*(part("billing_address").splitlines() or address_lines(kept)), part("email"), vat]
     return [line for line in lines if line]

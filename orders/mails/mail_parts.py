@@ -60,7 +60,7 @@ def facts_of(order: Order) -> Iterator[Fact]:
         yield Fact(_("Tracking number"), [order.tracking_number], url)
     address = getattr(order, "shipping_address", None)
     if address is not None:
-        yield Fact(_("Delivery address"), [address.name, *address.place_lines])
+        yield Fact(_("Delivery address"), address.lines)
     yield Fact(_("Reserved at") if order.reservation_id else _("Ordered at"), [time_text(order.reserved_at)])
 
 

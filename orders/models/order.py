@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from psycopg.errors import UniqueViolation
 
 from orders.guest_links import guest_path
-from shop.addresses.address_layout import place_lines
+from shop.addresses.address_layout import address_lines
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
 # the migrations): with a million million codes, trying some finds no order.
@@ -307,6 +307,7 @@ class ShippingAddress(models.Model):
     name = models.CharField(_("recipient"), max_length=100)
     line1 = models.CharField(_("street and house number"), max_length=200)
     line2 = models.CharField(_("address, second line"), max_length=200, blank=True)
+    district = models.CharField(_("district"), max_length=100, blank=True, default="", db_default="")
     city = models.CharField(_("city"), max_length=100)
     region = models.CharField(_("province or state"), max_length=100, blank=True)
     postcode = models.CharField(_("postcode"), max_length=20)
@@ -324,9 +325,9 @@ class ShippingAddress(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.city}"
+        return _(", ").join(self.lines)
 
     @property
-    def place_lines(self) -> list[str]:
-        """The lines under the name on a parcel."""
-        return place_lines(self)
+    def lines(self) -> list[str]:
+        """As on a parcel."""
+        return address_lines(vars(self))

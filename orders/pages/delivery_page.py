@@ -23,6 +23,7 @@ from orders.shipping.order_address import (
     store_address,
 )
 from orders.shipping.shipping_prices import Choice, choice_in
+from shop.accounts.address_book import AddressBookFull, book_full_text, keep_address
 
 
 @never_cache
@@ -35,7 +36,7 @@ def address(request: HttpRequest, number: UUID) -> HttpResponse:
 def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     """Show the form; a POST stores the address and goes on to the payment, if that is still to come.
 
-    It begins with the order's address, or else with the one of the buyer's last order. While the delivery can be
+    It begins with the order's address, or else with a likely one. While the delivery can be
     chosen, the form has its offers for the country; `refresh` shows those of another one.
     """
     if order.status not in CHANGEABLE:
@@ -45,15 +46,21 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     initial = as_initial(address_of(order) or likely_address(buyer_id=order.buyer_id))
     if request.method == "POST":
         initial = request.POST.dict()
-    form = DeliveryForm(request.POST if posted else None, initial=initial, countries=countries_of(order))
+    form = DeliveryForm(
+        request.POST if posted else None,
+        initial=initial,
+        countries=countries_of(order),
+        has_book=order.buyer_id is not None,
+    )
     if not posted:
         return show(request, order, form, choice_in(request.POST))
     choice = choice_in(request.POST)
     if not form.is_valid():
         return show(request, order, form, choice)
-    outcome = store(order, form.cleaned_data, choice)
+    outcome = store(order, form.values, choice)
     if outcome in REFUSALS:
         return show(request, order, form, choice, refusal=str(REFUSALS[outcome]))
+    save_in_book(request, form)
     if outcome is DeliveryOutcome.FIXED:
         messages.warning(request, fixed_text())
     elif order.status == OrderStatus.AWAITING_PAYMENT and "later" not in request.POST:
@@ -62,6 +69,16 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     else:
         messages.success(request, _("The delivery address is saved."))
     return redirect(order)
+
+
+def save_in_book(request: HttpRequest, form: DeliveryForm) -> None:
+    """Keep the address of the form in the buyer's address book, if its box is ticked."""
+    if request.user.pk is None or not form.wants_saving:
+        return
+    try:
+        keep_address(user_id=request.user.pk, values=form.values)
+    except AddressBookFull:
+        messages.warning(request, book_full_text())
 
 
 REFUSALS = {

@@ -29,7 +29,7 @@ from orders.payments.provider.interface import ProviderUnreachable, WayBack, pat
 from orders.payments.provider.names import chosen_providers
 from orders.payments.sessions import StartOutcome
 from orders.shipping.carriers import tracking_url
-from orders.shipping.delivery_choice import must_ask
+from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
 from seckill import ledger
 from seckill.models import SaleItem
@@ -54,6 +54,8 @@ def order(request: HttpRequest, number: UUID) -> HttpResponse:
 
 def show_order(request: HttpRequest, shown: Order) -> HttpResponse:
     way = request.GET.get("payment")
+    if attach_default(shown):
+        shown = with_all_shown(Order.objects.filter(pk=shown.pk)).get()
     context = state_of(shown, way=WayBack(way) if way in list(WayBack) else None)
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "orders/_order.html", context)
@@ -142,6 +144,11 @@ def pay(request: HttpRequest, number: UUID) -> HttpResponse:
 def start_payment(request: HttpRequest, order: Order) -> HttpResponse:
     if request.method != "POST":
         return redirect(order)
+    if attach_default(order):
+        order.refresh_from_db()
+        if order.shipping_minor:
+            messages.warning(request, _("A price has changed since you last saw it. Please look at the new total."))
+            return redirect(order)
     if order.status == OrderStatus.AWAITING_PAYMENT and must_ask(order):
         return redirect(order.address_path)
     remember_language(request)

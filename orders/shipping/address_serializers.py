@@ -7,7 +7,7 @@ from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from orders.models import ShippingAddress
-from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
+from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy_address
 from shop.http.serializers import CountryText, StrictSerializer, StringField
 
 # Two letters of ISO 3166, in capitals or not. JSON Schema takes `$` for the end of the text, Python needs `\Z`.
@@ -20,7 +20,7 @@ def length_max(name: str) -> int:
 
 def checked(values: dict[str, Any]) -> dict[str, str]:
     """All fields of the address, tidied. Raises ValidationError."""
-    tidied = {name: tidy(name, values.get(name, "")) for name in ADDRESS_FIELDS}
+    tidied = tidy_address(values)
     if errors := address_errors(tidied):
         raise serializers.ValidationError(errors)
     return tidied
@@ -46,18 +46,38 @@ class AddressSerializer(StrictSerializer):
     name = StringField(max_length=length_max("name"))
     line1 = StringField(max_length=length_max("line1"), help_text="Street and house number.")
     line2 = StringField(max_length=length_max("line2"), required=False, allow_blank=True, default="")
-    city = StringField(max_length=length_max("city"))
-    region = StringField(max_length=length_max("region"), required=False, allow_blank=True, default="")
+    district = StringField(
+        max_length=length_max("district"), required=False, allow_blank=True, default="", help_text="In China: 区县."
+    )
+    city = StringField(
+        max_length=length_max("city"),
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Needed in almost all countries.",
+    )
+    region = StringField(
+        max_length=length_max("region"),
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Province or state, as a name or a code that the country uses: 浙江省, Zhejiang, CA. Needed where "
+        "addresses have one, unless the city says it.",
+    )
     postcode = StringField(
         max_length=length_max("postcode"),
         required=False,
         allow_blank=True,
         default="",
-        help_text="Empty where the country has none.",
+        help_text="In the form of the country. Empty where it has none; not needed in China.",
     )
     country = CountryField(help_text="ISO 3166, two letters: CN.")
     phone = StringField(
-        max_length=length_max("phone"), required=False, allow_blank=True, default="", help_text="For the courier."
+        max_length=length_max("phone"),
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="For the courier. In China a mobile number, which is needed there.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

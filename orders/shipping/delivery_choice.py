@@ -11,8 +11,9 @@ from django.conf import settings
 from django.db import transaction
 
 from orders.models import Order, OrderStatus
-from orders.shipping.order_address import address_of, only_country, store_address
+from orders.shipping.order_address import address_of, as_initial, only_country, store_address
 from orders.shipping.shipping_prices import ShippingOffer, active_methods, countries_sent_to, offers_for
+from shop.accounts.address_book import default_address
 
 
 class DeliveryOutcome(StrEnum):
@@ -33,6 +34,32 @@ def choice_open(order: Order) -> bool:
 def must_ask(order: Order) -> bool:
     """Whether the web asks for address and delivery before it opens a payment page."""
     return bool(settings.SHIPPING_ADDRESS_REQUIRED) and (address_of(order) is None or must_choose(order))
+
+
+def attach_default(order: Order) -> bool:
+    """Whether the order has got its buyer's default address just now, with the first way of sending there.
+
+    That happens when the order is first opened or paid. Only an unpaid order of a flash sale without an address gets
+    one, and only if the shop sends there; else its buyer is asked. `order` is out of date afterwards.
+    """
+    lacking = order.reservation_id is not None and getattr(order, "shipping_address", None) is None
+    if not lacking or order.status != OrderStatus.AWAITING_PAYMENT or not settings.SHIPPING_ADDRESS_REQUIRED:
+        return False
+    saved = default_address(order.buyer_id)
+    if saved is None:
+        return False
+    with transaction.atomic():
+        # The buyer may send another address right now, or open the order twice.
+        locked = Order.objects.select_for_update().get(pk=order.pk)
+        sent_to = countries_of(locked)
+        if address_of(locked) is not None or (sent_to is not None and saved.country not in sent_to):
+            return False
+        if not choice_open(locked):
+            return store_address(order_id=locked.pk, values=as_initial(saved))
+        offers = offers_of(locked, country=saved.country)
+        method = offers[0].code if offers else ""
+        outcome = store_delivery(order_id=locked.pk, values=as_initial(saved), method=method)
+    return outcome is DeliveryOutcome.STORED
 
 
 def must_choose(order: Order) -> bool:

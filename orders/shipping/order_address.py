@@ -1,12 +1,16 @@
 """The delivery address of an order: its form, and storing it while nothing was sent yet."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from django import forms
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from orders.models import Order, OrderStatus, ShippingAddress
+from shop.accounts.address_book import default_address
+from shop.accounts.address_form import AddressForm
 from shop.addresses.address_checks import ADDRESS_FIELDS
-from shop.addresses.address_form import AddressForm
 from shop.models import Address
 
 # The goods have not left, so the address can still change.
@@ -16,8 +20,25 @@ CHANGEABLE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
 class DeliveryForm(AddressForm):
     """The same on the way to payment and in the checkout. `form.cleaned_data` has the fields of ShippingAddress."""
 
+    to_address_book = forms.BooleanField(label=_("Save this address in my address book"), required=False)
+
     class Meta(AddressForm.Meta):
         model = ShippingAddress  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, has_book: bool = False, **kwargs: Any) -> None:
+        """`has_book` is whether the buyer has an account."""
+        super().__init__(*args, **kwargs)
+        if not has_book:
+            del self.fields["to_address_book"]
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The address of the valid form."""
+        return {name: self.cleaned_data[name] for name in ADDRESS_FIELDS}
+
+    @property
+    def wants_saving(self) -> bool:
+        return bool(self.cleaned_data.get("to_address_book"))
 
 
 def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
@@ -50,9 +71,8 @@ def only_country(order: Order) -> str | None:
 
 
 def likely_address(*, buyer_id: int | None) -> ShippingAddress | Address | None:
-    """The address to begin a form with: that of the buyer's last order, or else one from the account's address book."""
+    """The address to begin a form with: the default one of the address book, or else that of the buyer's last order."""
     if buyer_id is None:
         return None
     former = ShippingAddress.objects.filter(order__buyer_id=buyer_id)
-    last = former.order_by("-order__created_at", "-order_id").first()
-    return last or Address.objects.filter(user_id=buyer_id).first()
+    return default_address(buyer_id) or former.order_by("-order__created_at", "-order_id").first()

@@ -49,7 +49,7 @@ COLUMNS = [
     *("order", "status", "created_at", "ended_at", "email", "buyer"),
     *("sku", "product", "options", "units", "unit_price", "amount", "tax_percent", "tax", "refunded_units"),
     *("shipping_method", "shipping", "shipping_tax", "total", "refunded", "currency"),
-    *ADDRESS_FIELDS,
+    *("address", *ADDRESS_FIELDS),
     *("carrier", "tracking_number", "shipped_at", "buyer_note"),
 ]
 
@@ -89,9 +89,11 @@ class OrderLineTable(Table):
     total = Field(column_name="total")
     refunded = Field(column_name="refunded")
     currency = Field("order__currency", "currency")
+    address = Field(column_name="address")
     name = Field("order__shipping_address__name", "name")
     line1 = Field("order__shipping_address__line1", "line1")
     line2 = Field("order__shipping_address__line2", "line2")
+    district = Field("order__shipping_address__district", "district")
     city = Field("order__shipping_address__city", "city")
     region = Field("order__shipping_address__region", "region")
     postcode = Field("order__shipping_address__postcode", "postcode")
@@ -107,6 +109,11 @@ class OrderLineTable(Table):
         name = gettext_lazy("orders")
         fields = COLUMNS
         export_order = COLUMNS
+
+    def dehydrate_address(self, line: OrderLine) -> str:
+        """The lines of the parcel, in one."""
+        address = getattr(line.order, "shipping_address", None)
+        return ", ".join(address.lines) if address else ""
 
     def dehydrate_phone(self, line: OrderLine) -> str:
         """With spaces: a spreadsheet would compute 1-555-0100."""

@@ -44,6 +44,7 @@ def sale_page_texts() -> dict[str, Any]:
         "scheduled": {
             "title": _("All set"),
             "detail": _("This page will reserve {units} × {product} for you at the start. Keep it open and visible."),
+            "no_address": _("Save a delivery address now, in a new tab, and pay at once afterwards."),
         },
         "schedule_cancelled": _("Cancelled: nothing will be reserved at the start."),
         "reserved": {

@@ -1,10 +1,13 @@
 """A person's saved addresses: how many, which one is the default, and who may touch them."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from shop.models import Address
 
@@ -19,6 +22,27 @@ class AddressBookFull(Exception):
 def addresses_of(user_id: int) -> QuerySet[Address]:
     """The default first, then the newest."""
     return Address.objects.filter(user_id=user_id)
+
+
+def default_address(user_id: int | None) -> Address | None:
+    """The one that is used first. None for a guest."""
+    return Address.objects.filter(user_id=user_id, is_default=True).first() if user_id is not None else None
+
+
+def lacks_address(user_id: int) -> bool:
+    """Whether the person will be asked for an address on the way to payment."""
+    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and not addresses_of(user_id).filter(is_default=True).exists()
+
+
+def keep_address(*, user_id: int, values: Mapping[str, str]) -> None:
+    """Add an address that was entered elsewhere, once. Raises AddressBookFull."""
+    if not addresses_of(user_id).filter(**values).exists():
+        save_address(Address(user_id=user_id, **values))
+
+
+def book_full_text() -> str:
+    text = _("You have %(count)d addresses already. Delete one before you add another.")
+    return text % {"count": ADDRESSES_MAX}
 
 
 @transaction.atomic

@@ -19,10 +19,17 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from shop.accounts.address_book import ADDRESSES_MAX, AddressBookFull, addresses_of, delete_address, save_address
+from shop.accounts.address_book import (
+    ADDRESSES_MAX,
+    AddressBookFull,
+    addresses_of,
+    book_full_text,
+    delete_address,
+    save_address,
+)
+from shop.accounts.address_form import AddressForm
 from shop.accounts.tokens import TOKENS_PER_USER_MAX, new_token
 from shop.addresses.address_checks import ADDRESS_FIELDS
-from shop.addresses.address_form import AddressForm
 from shop.models import Address, ApiToken
 
 
@@ -48,17 +55,20 @@ def address(request: HttpRequest, address_id: UUID | None = None) -> HttpRespons
     edited = Address(user_id=person_id(request))
     if address_id is not None:
         edited = get_object_or_404(addresses_of(person_id(request)), pk=address_id)
-    form = SavedAddressForm(request.POST or None, instance=edited)
-    if request.method == "POST" and form.is_valid():
+    refreshed = "refresh" in request.POST
+    form = SavedAddressForm(
+        None if refreshed else request.POST or None, instance=edited, initial=request.POST.dict() if refreshed else None
+    )
+    if request.method == "POST" and not refreshed and form.is_valid():
         try:
             save_address(form.instance)
         except AddressBookFull:
-            text = _("You have %(count)d addresses already. Delete one before you add another.")
-            messages.error(request, text % {"count": ADDRESSES_MAX})
+            messages.error(request, book_full_text())
             return redirect("addresses")
         messages.success(request, _("The address is saved."))
         return redirect("addresses")
-    return render(request, "account/address.html", {"form": form, "address": edited, "is_new": address_id is None})
+    context = {"form": form, "is_new": address_id is None, "refresh_url": request.path}
+    return render(request, "account/address.html", context)
 
 
 @never_cache

@@ -10,6 +10,8 @@ from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken, AuthTokenManager
 
+from shop.addresses.address_layout import address_lines
+
 
 class BuyerLanguage(models.Model):
     """The language in which a person last used the shop, for mails. Written by shop/languages/buyer_language.py."""
@@ -33,6 +35,7 @@ class Address(models.Model):
     name = models.CharField(_("full name"), max_length=100)
     line1 = models.CharField(_("street and number"), max_length=200)
     line2 = models.CharField(_("flat, building, company"), max_length=200, blank=True)
+    district = models.CharField(_("district"), max_length=100, blank=True, default="", db_default="")
     city = models.CharField(_("city"), max_length=100)
     region = models.CharField(_("province or state"), max_length=100, blank=True)
     postcode = models.CharField(_("postcode"), max_length=20)
@@ -55,7 +58,12 @@ class Address(models.Model):
         indexes = [models.Index(fields=["user", "-created_at"], name="shop_address_of_user")]
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.line1}, {self.city}"
+        return _(", ").join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """As on a parcel."""
+        return address_lines(vars(self))
 
 
 class AccountMail(models.Model):

@@ -41,7 +41,7 @@ ORDER_STATES: dict[OrderStatus, dict[str, object]] = {
     OrderStatus.EXPIRED: {},
     OrderStatus.REFUNDED: {"refunded_minor": 1900},
 }
-ADDRESS = {"name": "林薇", "line1": "南京路 1 号", "city": "上海", "postcode": "200001"}
+ADDRESS = {"name": "林薇", "line1": "南京路 1 号", "city": "上海", "phone": "13800138000"}
 
 
 def add_variants(product: Product) -> None:

@@ -83,13 +83,14 @@ def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(live
     errors = console_errors_of(page)
     sign_up(page, live_shop, prefix="/zh-hans")
     page.goto(f"{live_shop}/zh-hans/accounts/addresses/new/")
-    for name, value in {"name": "李雷", "line1": "天山路 123 号", "city": "上海", "postcode": "200051"}.items():
+    page.select_option("[name=region]", "上海市")
+    page.select_option("select[name=city]", "长宁区")
+    for name, value in {"name": "李雷", "phone": "13800138000", "line1": "天山路 123 号", "postcode": "200051"}.items():
         page.fill(f"[name={name}]", value)
-    page.select_option("[name=country]", label="中国")
     page.get_by_role("button", name="保存").click()
     expect(page.get_by_text("地址已保存。")).to_be_visible()
     # From the large to the small, as in China.
-    expect(page.locator("address")).to_contain_text(re.compile("李雷.*上海.*天山路 123 号.*200051", re.S))
+    expect(page.locator("address")).to_contain_text(re.compile("200051.*上海市长宁区.*天山路 123 号.*李雷", re.S))
     page.get_by_role("link", name="删除地址：李雷，天山路 123 号").click()
     page.get_by_role("button", name="删除").click()
     expect(page.get_by_text("地址已删除。")).to_be_visible()

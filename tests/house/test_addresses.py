@@ -42,7 +42,8 @@ def test_every_package_is_pinned_with_hashes_and_without_an_index(path: Path) ->
     assert "://" not in text
     code = re.sub(r"^\s*#.*$|\s#.*$", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     packages = [line.split() for line in code.splitlines() if line.strip() and not line.startswith("-r ")]
-    assert len(packages) > 4
+    # Stripe's library needs what the shop has.
+    assert len(packages) > (0 if path.name == "stripe.txt" else 4)
     for package, *options in packages:
         assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==[A-Za-z0-9.!+]+", package), package
         hashes = [option for option in options if re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", option)]

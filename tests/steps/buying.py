@@ -23,7 +23,14 @@ from seckill.passes import passes
 from shop.models import StockChange, Variant
 from tests.steps.shop import units_in
 
-ADDRESS = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
+ADDRESS = {
+    "name": "Li Lei",
+    "line1": "Tianshan Road 123",
+    "city": "Shanghai",
+    "postcode": "200051",
+    "country": "CN",
+    "phone": "13800138000",
+}
 GUEST = "guest@example.com"
 HELD = (OrderStatus.AWAITING_PAYMENT,)
 SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)

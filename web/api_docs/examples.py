@@ -167,8 +167,8 @@ METHOD=$(curl -s "$API/shipping-methods/?country=CN" -H "Authorization: Bearer $
 # A guest sends an e-mail address too, and pays at the page whose address is the order's “url”.
 curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: checkout-1" -H "$JSON" \\
   -d "{\\"shipping_method\\": \\"$METHOD\\", \\"shipping_address\\": {\\"name\\": \\"Lin Wei\\",
-       \\"line1\\": \\"1 Nanjing Road\\", \\"city\\": \\"Shanghai\\", \\"postcode\\": \\"200001\\",
-       \\"country\\": \\"CN\\"}}" | field "['code']"
+       \\"line1\\": \\"1 Nanjing Road\\", \\"district\\": \\"Huangpu\\", \\"city\\": \\"Shanghai\\",
+       \\"country\\": \\"CN\\", \\"phone\\": \\"+86 138 0013 8000\\"}}" | field "['code']"
 """,
     ),
     CallExample(
@@ -195,8 +195,8 @@ curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: ch
         "Say where the order goes",
         """
 curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
-  -d '{"name": "Wang Xiaoming", "line1": "Wensan Road 478",
-       "city": "Hangzhou", "postcode": "310012", "country": "CN"}' \\
+  -d '{"name": "王小明", "line1": "文三路478号", "district": "西湖区", "city": "杭州市", "region": "浙江省",
+       "country": "CN", "phone": "13800138000"}' \\
   | field "['shipping_address']"
 """,
     ),

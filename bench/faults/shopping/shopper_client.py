@@ -8,7 +8,7 @@ from uuid import uuid4
 from bench.faults.history import Action
 from bench.faults.wire.http_client import Answer, BuyerClient
 
-ADDRESS = {"name": "Lin Wei", "line1": "1 Nanjing Road", "city": "Shanghai", "postcode": "200001", "country": "CN"}
+ADDRESS = {"name": "Lin Wei", "line1": "1 Nanjing Road", "city": "Shanghai", "country": "CN", "phone": "13800138000"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,9 +104,10 @@ export class Card {
     const [heading, text] = [document.createElement("strong"), document.createElement("p")];
     heading.textContent = title;
     text.append(...withTime(detail, time));
-    const anchors = links.map(({ href, label }) => {
+    const anchors = links.map(({ href, label, newTab }) => {
       const anchor = document.createElement("a");
       [anchor.href, anchor.textContent] = [href, label];
+      if (newTab) [anchor.target, anchor.rel] = ["_blank", "noopener"];
       return anchor;
     });
     const hadFocus = this.message.contains(document.activeElement);
@@ -122,7 +123,11 @@ export class Card {
     const orderLinks = message.order ? [viewOrder, myOrders] : [myOrders];
     switch (message.kind) {
       case "scheduled":
-        return { title: texts.scheduled.title, detail: fill(texts.scheduled.detail, { units: message.units, product: this.name }) };
+        return {
+          title: texts.scheduled.title,
+          detail: fill(texts.scheduled.detail, { units: message.units, product: this.name }),
+          links: this.sale.needsAddress ? [{ href: this.sale.addressUrl, label: texts.scheduled.no_address, newTab: true }] : [],
+        };
       case "schedule_cancelled":
         return { title: texts.schedule_cancelled, detail: "" };
       case "retrying":

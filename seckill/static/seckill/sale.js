@@ -37,6 +37,9 @@ const sale = {
   buyer,
   signInUrl: root.dataset.signInUrl,
   ordersUrl: root.dataset.ordersUrl,
+  addressUrl: root.dataset.addressUrl,
+  // Whether the buyer has saved no address, which would be asked for between the yes and the payment.
+  needsAddress: false,
   phase: root.dataset.phase,
   // Over how long pages that wait spread their calls at the opening; the server says it.
   openingSpreadMs: 0,
@@ -63,6 +66,11 @@ const sale = {
 
   showMe(me, changes) {
     showInHeader(me);
+    const asked = this.needsAddress;
+    this.needsAddress = me.needs_address;
+    for (const { step, state, card } of asked === this.needsAddress ? [] : this.items) {
+      if (step === "scheduled" && state.message) card.showMessage(state.message, state.limit);
+    }
     for (const [index, item] of this.items.entries()) {
       const id = Number(item.data.item);
       const had = me.items?.find((one) => one.id === id);
@@ -181,4 +189,6 @@ pollLive();
 if (buyer) sale.askMe();
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
+  // It may have been saved in the other tab.
+  if (!document.hidden && sale.needsAddress) sale.askMe();
 });

@@ -13,6 +13,7 @@ HANGZHOU = {
     "name": "王小明",
     "line1": "文三路 478 号",
     "line2": "3 幢 502 室",
+    "district": "西湖区",
     "city": "杭州市",
     "region": "浙江省",
     "postcode": "310012",
@@ -37,25 +38,85 @@ def test_a_whole_address_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("country", "postcode"),
+    ("country", "postcode", "region"),
     [
-        ("DE", "10115"),
-        ("GB", "SW1A 1AA"),
-        ("GB", "sw1a1aa"),
-        ("US", "94103-1234"),
-        ("NL", "1012 AB"),
-        ("IS", "101"),
-        ("HK", ""),
-        ("IE", "D02 X285"),
+        ("DE", "10115", ""),
+        ("GB", "SW1A 1AA", ""),
+        ("GB", "sw1a1aa", ""),
+        ("US", "94103-1234", "California"),
+        ("NL", "1012 AB", ""),
+        ("IS", "101", ""),
+        ("HK", "", "新界"),
+        ("IE", "D02 X285", ""),
+        ("CH", "CH-8000", ""),
+        ("CN", "", "浙江省"),
     ],
 )
-def test_postcodes_of_all_countries_are_taken(country: str, postcode: str) -> None:
-    assert errors(country=country, postcode=postcode) == {}
+def test_postcodes_of_all_countries_are_taken(country: str, postcode: str, region: str) -> None:
+    assert errors(country=country, postcode=postcode, region=region) == {}
+
+
+@pytest.mark.parametrize(
+    ("country", "postcode"), [("DE", "1011"), ("GB", "SW1A 1AA 7"), ("US", "9410"), ("NL", "1012"), ("CN", "20005")]
+)
+def test_a_postcode_of_another_form_is_refused_with_an_example(country: str, postcode: str) -> None:
+    assert "One looks like this: " in errors(country=country, postcode=postcode)["postcode"][0]
 
 
 @pytest.mark.parametrize("phone", ["", "13800138000", "(030) 1234-5678", "+49 30/123456", "1.800.555.0199"])
 def test_phone_numbers_are_taken_as_people_write_them(phone: str) -> None:
-    assert errors(phone=phone) == {}
+    assert errors(phone=phone, country="DE", postcode="10115") == {}
+
+
+@pytest.mark.parametrize(
+    ("phone", "taken"),
+    [
+        ("138 0013 8000", True),
+        ("+86 138-0013-8000", True),
+        ("0086 13800138000", True),
+        ("+49 30 123456", True),
+        ("", False),
+        ("021 5555 5555", False),
+        ("1380013800", False),
+        ("+86 21 5555 5555", False),
+    ],
+)
+def test_china_wants_a_mobile_number_or_one_from_abroad(phone: str, taken: bool) -> None:
+    assert ("phone" not in errors(phone=phone)) == taken
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"country": "US", "postcode": "94103", "region": ""}, "region"),
+        ({"country": "US", "postcode": "94103", "region": "Bayern"}, "region"),
+        ({"region": "", "city": "Suzhou"}, "region"),
+        ({"region": "江苏省"}, "city"),
+        ({"country": "DE", "postcode": ""}, "postcode"),
+        ({"district": ""}, "district"),
+    ],
+)
+def test_what_the_country_needs_is_asked_for(changes: dict[str, str], field: str) -> None:
+    assert list(errors(**changes)) == [field]
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ({"region": "浙江", "city": "杭州", "district": "西湖"}, ("浙江省", "杭州市", "西湖区")),
+        ({"region": "", "city": "杭州", "district": "西湖"}, ("浙江省", "杭州市", "西湖区")),
+        ({"region": "Zhejiang", "city": "Hangzhou", "district": "Xihu"}, ("浙江省", "杭州市", "西湖区")),
+        ({"region": "上海", "city": "长宁", "district": ""}, ("上海市", "长宁区", "")),
+        # Newer than the lists.
+        ({"district": "临平区"}, ("浙江省", "杭州市", "临平区")),
+        ({"country": "US", "postcode": "94103", "region": "california", "city": "Berkeley"}, ("CA", "Berkeley", "")),
+        ({"country": "DE", "postcode": "10115", "region": "Bayern", "city": "Berlin"}, ("", "Berlin", "")),
+    ],
+)
+def test_places_are_stored_as_their_country_writes_them(typed: dict[str, str], stored: tuple[str, ...]) -> None:
+    filled = form(**typed)
+    assert filled.is_valid(), filled.errors
+    assert tuple(getattr(filled.instance, name) for name in ("region", "city", "district")) == stored
 
 
 def test_full_width_digits_and_needless_blanks_become_plain() -> None:
@@ -73,8 +134,12 @@ def test_full_width_digits_and_needless_blanks_become_plain() -> None:
         ({"city": ""}, "city", "Please enter the city", "请填写城市"),
         ({"country": ""}, "country", "Please choose a country", "请选择国家或地区"),
         ({"country": "ZZ"}, "country", "Please choose a country", "请选择国家或地区"),
-        ({"postcode": ""}, "postcode", "Please enter the postcode", "请填写邮政编码"),
+        ({"postcode": "", "country": "DE"}, "postcode", "Please enter the postcode", "请填写邮政编码"),
+        ({"phone": ""}, "phone", "Please enter a mobile number", "请填写手机号码"),
+        ({"region": "Bayern"}, "region", "choose one from the list", "请从该国家或地区的列表中选择"),
+        ({"region": "", "city": "Chaoyang"}, "region", "Please enter: Province.", "请填写省份。"),
         ({"postcode": "unknown"}, "postcode", "does not look like a postcode", "邮政编码"),
+        ({"city": "南京市"}, "city", "南京市 is not in 浙江省", "南京市不属于浙江省"),
         ({"phone": "call me"}, "phone", "does not look like a phone number", "电话号码"),
         ({"phone": "12"}, "phone", "does not look like a phone number", "电话号码"),
         ({"line1": "x" * 201}, "line1", "at most 200", "200"),
@@ -103,11 +168,71 @@ def test_the_countries_are_named_and_sorted_in_the_readers_language() -> None:
     assert not {"ZZ", "EU", "001"} & {code for code, _ in country_choices()}
 
 
-def test_the_fields_stand_in_the_order_in_which_an_address_is_written() -> None:
+def shown(**values: str) -> dict[str, str]:
+    """The labels of the fields that the form shows for these first values, in its order."""
+    return {field.name: str(field.label) for field in DeliveryForm(initial=values).visible_fields()}
+
+
+def test_the_fields_are_those_of_the_country_in_its_order() -> None:
     with translation.override("en"):
-        assert [*form().fields][:3] == ["name", "line1", "line2"]
+        assert [*shown(country="CN")] == [
+            *("name", "phone", "country", "region", "city", "district", "line1", "line2", "postcode")
+        ]
+        assert [*shown(country="DE")] == ["name", "country", "line1", "line2", "postcode", "city", "phone"]
+        assert [*shown(country="US")] == ["name", "country", "line1", "line2", "city", "region", "postcode", "phone"]
+        assert [*shown(country="HK")] == ["name", "country", "region", "city", "line1", "line2", "phone"]
+        assert shown(country="US")["region"] == "State"
+        assert shown(country="GB")["city"] == "Town"
+        assert (shown(country="CN")["phone"], shown(country="DE")["phone"]) == ("Mobile number", "Phone (optional)")
+        assert shown(country="CN")["postcode"] == "Postcode (optional)"
     with translation.override("zh-hans"):
-        assert [*form().fields][:5] == ["name", "phone", "country", "region", "city"]
+        labels = shown(country="CN", region="浙江省", city="杭州市")
+        assert [labels[name] for name in ("region", "city", "district")] == ["省份", "城市", "区县"]
+        # Districts of a city that is a province too.
+        labels = shown(country="CN", region="上海市")
+        assert (labels["city"], "district" in labels) == ("区县", False)
+
+
+def choices(name: str, **values: str) -> list[str]:
+    """What is to be chosen from; nothing for a text field."""
+    return [str(value) for value, _label in getattr(DeliveryForm(initial=values).fields[name].widget, "choices", ())]
+
+
+def test_the_lists_depend_on_each_other() -> None:
+    in_china = {"country": "CN"}
+    assert {"浙江省", "上海市"} <= {*choices("region", **in_china)}
+    assert not choices("city", **in_china)
+    assert {"杭州市", "宁波市"} <= {*choices("city", **in_china, region="浙江省")}
+    assert "西湖区" in choices("district", **in_china, region="浙江省", city="杭州市")
+    assert "长宁区" in choices("city", **in_china, region="上海市")
+    assert {"CA", "NY"} <= {*choices("region", country="US")}
+    assert not choices("region", country="DE")
+
+
+def test_a_place_that_the_lists_lack_is_typed() -> None:
+    assert not choices("city", country="CN", region="浙江省", city="-")
+    hangzhou = {"country": "CN", "region": "浙江省", "city": "杭州市"}
+    kept = DeliveryForm(initial=hangzhou | {"district": "临平区"})
+    assert (kept["district"].value(), choices("district", **hangzhou, district="临平区")) == ("临平区", [])
+    assert form(city="-").errors.keys() == {"city"}
+
+
+def test_another_country_or_province_empties_the_places_below() -> None:
+    former = {
+        "country": "CN",
+        "region": "浙江省",
+        "city": "杭州市",
+        "district": "西湖区",
+        "shown_for": "CN/浙江省/杭州市",
+    }
+    for changes, left in (
+        ({"district": "上城区"}, ("浙江省", "杭州市", "上城区")),
+        ({"city": "宁波市"}, ("浙江省", "宁波市", "")),
+        ({"region": "江苏省"}, ("江苏省", "", "")),
+        ({"country": "US"}, ("", "", "")),
+    ):
+        refreshed = DeliveryForm(initial=former | changes)
+        assert tuple(refreshed[name].value() for name in ("region", "city", "district")) == left
 
 
 def test_an_empty_form_begins_with_the_shops_country(settings: Settings) -> None:

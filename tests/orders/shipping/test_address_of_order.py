@@ -71,6 +71,7 @@ def test_what_is_wrong_is_shown_at_the_field_and_nothing_is_saved(client: Client
     page = client.post(f"/zh-hans{order.address_path}", ADDRESS | {"postcode": "?", "name": ""}).content.decode()
     assert "请填写收货人姓名。" in page
     assert "这不像是邮政编码" in page
+    assert "请填写手机号码，快递员会与您联系。" not in page
     assert 'value="Tianshan Road 123"' in page
     assert not ShippingAddress.objects.exists()
 
@@ -136,7 +137,7 @@ def test_the_api_sets_the_address_and_shows_it(order: Order, buyer: User) -> Non
     api = signed_in(buyer)
     answer = put(api, order, phone="＋８６ 138 0013 8000", country="cn")
     assert answer.status_code == 200
-    full = ADDRESS | {"line2": "", "region": "", "phone": "+86 138 0013 8000"}
+    full = ADDRESS | {"line2": "", "district": "", "region": "", "phone": "+86 138 0013 8000"}
     assert answer.json()["shipping_address"] == full
     assert api.get(f"/api/v1/orders/{order.number}/").json()["shipping_address"] == full
 
@@ -148,6 +149,9 @@ def test_the_api_sets_the_address_and_shows_it(order: Order, buyer: User) -> Non
         ({"country": "ZZ"}, "country"),
         ({"postcode": "!"}, "postcode"),
         ({"phone": "x"}, "phone"),
+        ({"phone": ""}, "phone"),
+        ({"city": "Suzhou"}, "region"),
+        ({"country": "US", "postcode": "94103"}, "region"),
         ({"strasse": "x"}, "strasse"),
     ],
 )

@@ -62,6 +62,7 @@ class TestExport:
             first, second = exported(client, ORDERS)
         assert (first["order"], first["status"]) == (order.shown_code, "paid")
         assert (first["email"], first["buyer"], first["name"]) == ("buyer@example.com", "buyer", "王伟")
+        assert first["address"] == "100001, 北京, 建国路1号, 王伟, China"
         assert first["paid_or_ended_at"] == "2026-03-01 20:00:00+08:00"
         assert (first["sku"], first["units"], first["unit_price"], first["amount"]) == (
             "SKU-longjing",

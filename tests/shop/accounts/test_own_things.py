@@ -55,11 +55,14 @@ def test_what_is_missing_is_said_at_its_field(as_buyer: Client) -> None:
         "Please enter the name of the person who receives the parcel.",
         "Please enter street and house number.",
         "Please enter the city.",
-        "Please enter the postcode.",
         "Please choose a country.",
         "This does not look like a phone number. Write digits, for example +86 138 0013 8000.",
     ):
         assert words in page
+    page = as_buyer.post("/accounts/addresses/new/", {"country": "CN"}).content.decode()
+    assert "Please enter a mobile number. The courier calls it." in page
+    assert "Please enter the postcode." not in page
+    assert "Please enter the postcode." in as_buyer.post("/accounts/addresses/new/", {"country": "DE"}).content.decode()
     chinese = as_buyer.post("/zh-hans/accounts/addresses/new/", {"country": "XX"}).content.decode()
     assert "请选择国家或地区。" in chinese
     assert "请填写收货人姓名。" in chinese
