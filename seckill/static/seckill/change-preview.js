@@ -7,8 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const input = document.querySelector("#id_units, #id_closes_at");
     if (!preview || !input) return;
 
-    const SIGNS = {add_units: 1, withdraw_units: -1};
-    const sign = SIGNS[preview.dataset.preview];
+    const sign = {add_units: 1, withdraw_units: -1}[preview.dataset.preview];
     const warning = preview.querySelector("[data-warning]");
 
     const setText = (element, text) => {

@@ -59,7 +59,7 @@ export class Item {
     this.show(before);
     this.remember(before);
     if (step !== before.step && step === "scheduled") this.sale.keepAwake();
-    if (step !== before.step && step === "reserving") this.reserve(event.type === "pressed" ? this.turnMs(1) : 0);
+    if (step !== before.step && step === "reserving") this.reserve(event.type === "pressed" ? this.sale.turnMs(1) : 0);
     if (reservation && reservation !== before.reservation) {
       if (hadFocus && !this.state.limit.remaining) this.card.focusLink();
       this.follow(reservation, { quietly: event.type === "loaded" });
@@ -100,16 +100,11 @@ export class Item {
   }
 
   // The server's clock has reached the opening. Pages that wait take turns in the first half of the time that the server
-  // gives, since all at once would only queue there, and presses after the opening in the second half: so whoever
-  // pressed before is not behind whoever presses now.
+  // gives, and presses after the opening in the second half: a buyer who pressed before is not behind one who presses now.
   onOpening() {
-    const takeTurn = () => this.dispatch({ type: "turn_came" });
-    if (this.step === "scheduled") setTimeout(takeTurn, this.turnMs(0) - now());
+    if (this.step === "scheduled") setTimeout(() => this.dispatch({ type: "turn_came" }), this.sale.turnMs(0) - now());
     this.updateButton();
   }
-
-  // A moment by chance in a half of that time.
-  turnMs(half) { return this.sale.opensMs + this.sale.openingSpreadMs * (half + Math.random()) / 2; }
 
   fetchPassInAdvance() {
     const { opensMs, passLeadMs } = this.sale;

@@ -50,6 +50,9 @@ const sale = {
   // Whether another item of this page is scheduled or reserving.
   busy(item) { return this.items.some((other) => other !== item && other.busy); },
 
+  // A moment by chance in the first (0) or the second half (1) of that spread.
+  turnMs(half) { return this.opensMs + this.openingSpreadMs * (half + Math.random()) / 2; },
+
   // What the buyer has of the items, and the name in the header. Asked once more where it has changed meanwhile.
   async askMe() {
     if (this.asking) return;
