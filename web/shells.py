@@ -5,24 +5,23 @@ visitors. So each visitor in a crowd costs a comparison of paths.
 """
 
 import asyncio
-import gzip
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from shop.background import outages
-from shop.http.public_answers import CACHE_CONTROL
 from shop.http.request_log import RENDERING
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.addresses import LIST, PUBLIC_PAGE
+from web.shell_forms import Headers, Shell, is_for_all, may_be_kept, shell_of
 from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
 
 log = structlog.get_logger(__name__)
@@ -50,38 +49,6 @@ RENDERING_THREADS = KNOWN_THREADS + NEW_THREADS
 KNOWN_RENDERINGS_MAX, NEW_RENDERINGS_MAX = 50, 20
 # These headers belong to one request, so they are not repeated to others.
 OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
-
-
-class Headers(Protocol):
-    """The headers of a request, by names in lower case."""
-
-    def get(self, key: str, /) -> str | None: ...
-
-
-@dataclass(slots=True)
-class Shell:
-    """One page in the forms in which it is served."""
-
-    plain: RawAnswer
-    zipped: RawAnswer
-    not_modified: RawAnswer
-    # Part of each ETag of the page; empty for a redirect.
-    digest: str
-    rendered_s: float
-    # By the monotonic clock: until then it is served, and Django is not asked again.
-    ask_again_s: float
-
-    def answer(self, headers: Headers) -> RawAnswer:
-        known = headers.get("if-none-match")
-        if known and self.digest and self.digest in known:
-            return self.not_modified
-        accepted = headers.get("accept-encoding")
-        return self.zipped if accepted and "gzip" in accepted else self.plain
-
-    def once_more(self, headers: Headers) -> RawAnswer:
-        """The last good answer, which others get for a moment too without asking Django."""
-        self.ask_again_s = time.monotonic() + FRESH_SECONDS
-        return self.answer(headers)
 
 
 @dataclass(slots=True)
@@ -139,7 +106,7 @@ class Shells:
         elif shell and age_seconds is not None and age_seconds < STILL_GOOD_SECONDS:
             return shell.answer(headers)
         if rendering is None:
-            return last_good.once_more(headers) if last_good else None
+            return once_more(last_good, headers) if last_good else None
         try:
             async with asyncio.timeout(WAIT_SECONDS if last_good else FIRST_WAIT_SECONDS):
                 rendered = await asyncio.shield(rendering)
@@ -151,7 +118,7 @@ class Shells:
         if kept is not None and kept is not shell:
             return kept.answer(headers)
         if last_good and (rendered is None or rendered[0] >= 500):
-            return last_good.once_more(headers)
+            return once_more(last_good, headers)
         return rendered if rendered and is_for_all(rendered) else None
 
     def _begin(self, key: str, host: str) -> "asyncio.Future[RawAnswer] | None":
@@ -191,9 +158,16 @@ class Shells:
 
 def keep(shells: dict[str, Shell], key: str, answer: RawAnswer, *, count_max: int) -> None:
     """As the newest; the oldest goes if there are too many."""
-    shells[key] = shell_of(answer)
+    now_s = time.monotonic()
+    shells[key] = shell_of(answer, rendered_s=now_s, ask_again_s=now_s + FRESH_SECONDS)
     if len(shells) > count_max:
         del shells[next(iter(shells))]
+
+
+def once_more(shell: Shell, headers: Headers) -> RawAnswer:
+    """The last good answer, which others get for a moment too without asking Django."""
+    shell.ask_again_s = time.monotonic() + FRESH_SECONDS
+    return shell.answer(headers)
 
 
 def key_of(path: str, cookies: str | None) -> str:
@@ -220,39 +194,6 @@ def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
         environ["HTTP_COOKIE"] = f"{settings.LANGUAGE_COOKIE_NAME}={language}"
     status, headers, body = call_wsgi(wsgi, environ)
     return status, [(name, value) for name, value in headers if name not in OWN_HEADERS], body
-
-
-def is_for_all(answer: RawAnswer) -> bool:
-    return not any(name == "Set-Cookie" for name, _value in answer[1])
-
-
-def may_be_kept(answer: RawAnswer) -> bool:
-    """A public page, or the home page's redirect, which is kept under the language that it leads to."""
-    status, headers, _body = answer
-    public = status == 200 and dict(headers).get("Cache-Control") == CACHE_CONTROL
-    return is_for_all(answer) and (public or status == 302)
-
-
-def shell_of(answer: RawAnswer) -> Shell:
-    status, headers, body = answer
-    now_s = time.monotonic()
-    values = dict(headers)
-    digest = values.get("ETag", "").strip('"')
-    if not digest:
-        return Shell(answer, answer, answer, "", now_s, now_s + FRESH_SECONDS)
-    rest = [(name, value) for name, value in headers if name not in ("ETag", "Content-Length", "Vary")]
-    rest.append(("Vary", "Accept-Encoding"))
-    zipped = gzip.compress(body, compresslevel=5, mtime=0)
-    zipped_headers = [("ETag", f'"{digest}-gzip"'), ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
-    known = [("ETag", f'"{digest}"'), ("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
-    return Shell(
-        plain=(status, [*rest, ("ETag", f'"{digest}"'), ("Content-Length", str(len(body)))], body),
-        zipped=(status, [*rest, *zipped_headers], zipped),
-        not_modified=(304, known, b""),
-        digest=digest,
-        rendered_s=now_s,
-        ask_again_s=now_s + FRESH_SECONDS,
-    )
 
 
 def is_for_memory(method: str, host: str, headers: Headers) -> bool:
