@@ -200,8 +200,8 @@ def asked_of(scope: Any, path: str) -> dict[str, Any] | None:
         variant = variant_of(headers, host) if headers is not None else ""
         if not variant:
             return None
-    asked = {"method": scope.method, "path": path, "host": host, "headers": headers, "variant": variant}
-    return {**asked, "query": scope.query_string}
+    query = scope.query_string
+    return {"method": scope.method, "path": path, "host": host, "headers": headers, "query": query, "variant": variant}
 
 
 def variant_of(headers: Headers, host: str) -> str:
