@@ -18,6 +18,8 @@ WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"
 LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
 # Lists, searches, and products whose page is not in memory.
 CATALOGUE = rf"/(?:api/v1/|{LANGUAGE})(search|products|categories)/(?s:.*)"
+# Each call there may hash a password.
+SIGN_IN = rf"/(?:api/v1/auth/|{LANGUAGE}accounts/(?:login|signup|reauthenticate|password)/)(?s:.*)"
 ORDERS = rf"/(?:api/v1/|{LANGUAGE})(orders|pay|checkout)/(?s:.*)"
 SLUG = r"[-a-zA-Z0-9_]{1,200}"
 # The home page and the pages of sales, products and categories, in each language.
