@@ -112,6 +112,7 @@ class ProductSerializer(serializers.ModelSerializer[Product]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._of_parts: dict[type, serializers.ModelSerializer[Any]] = {}
+        self._of_product: dict[str, Any] = {}
 
     def get_description(self, product: Product) -> str:
         return product.description or ""
@@ -131,7 +132,6 @@ class ProductSerializer(serializers.ModelSerializer[Product]):
     def parts_of(self, product: Product, parts: Any, kind: type[serializers.ModelSerializer[Any]]) -> list[Any]:
         """One serializer for the parts of all products: making it takes as long as the rest of a list."""
         if kind not in self._of_parts:
-            self._of_parts[kind] = kind(context={})
-        serializer = self._of_parts[kind]
-        serializer.context["product"] = product
-        return [serializer.to_representation(part) for part in parts]
+            self._of_parts[kind] = kind(context=self._of_product)
+        self._of_product["product"] = product
+        return [self._of_parts[kind].to_representation(part) for part in parts]
