@@ -32,6 +32,7 @@ class ForgetfulApplication:
             category_tree.menu.forget()
             if shells is not None:
                 shells._kept.clear()
+                shells._answers.clear()
         await shop.__rsgi__(scope, protocol)
 
 

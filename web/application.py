@@ -23,13 +23,14 @@ from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[att
 
 from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
+from web.addresses import PUBLIC_ANSWER_BEGINNINGS
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
 from web.reservations.calls import Kind, OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
-from web.shells import Shells
+from web.shells import Shells, asked_of
 from web.warm_start import WarmStart
 from web.wsgi_request import RawAnswer, call_wsgi, environ_of
 
@@ -71,15 +72,13 @@ class FrontDoor:
         # ProtocolClosed: the client has gone.
         with suppress(ProtocolClosed):
             answer = None
-            if self._shells is not None and not (path := scope.path).startswith("/api/"):
-                method, headers = scope.method, scope.headers
-                host = scope.authority or headers.get("host") or ""
-                asked: Any = {"method": method, "path": path, "host": host, "headers": headers}
-                asked["query"] = scope.query_string
+            path = scope.path
+            if self._shells is not None and (not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)):
                 try:
-                    answer = self._shells.find(**asked)
-                    # A page that is not in memory or too old must be rendered first.
-                    answer = answer or await self._shells.answer(**asked)
+                    if asked := asked_of(scope, path):
+                        answer = self._shells.find(**asked)
+                        # What is not in memory, or too old, must be rendered first.
+                        answer = answer or await self._shells.answer(**asked)
                 except Exception:
                     self._report("pages_failed")
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))

@@ -2,7 +2,8 @@
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Searches, which anybody may send in any number, have a small lane, and health checks one of their own.
+Searches, which anybody may send in any number, and sign-ins, which take a core for a fifth of a second, have small
+lanes, and health checks one of their own.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
 
-from web.addresses import CATALOGUE, LIVE, ORDERS, RESERVE, WEBHOOK
+from web.addresses import CATALOGUE, LIVE, ORDERS, RESERVE, SIGN_IN, WEBHOOK
 
 T = TypeVar("T")
 
@@ -141,6 +142,8 @@ def lanes() -> list[Lane]:
         Lane("admin", path=r"/admin/(?s:.*)", threads=2, waiting_seconds_max=5),
         # Anybody can search, and a search may take PostgreSQL long. Passes and sign-ins do not wait for it.
         Lane("catalogue", path=CATALOGUE, threads=2, waiting_seconds_max=2),
+        # A password takes a core for a fifth of a second: in the threads of passes, six sign-ins would stop them all.
+        Lane("sign-in", path=SIGN_IN, threads=2, waiting_seconds_max=5),
         # Everything else. At an opening these are passes, sale pages and the status of reservations.
-        Lane("pages", path=r"(?s:.*)", threads=6, waiting_seconds_max=2),
+        Lane("pages", path=r"(?s:.*)", threads=4, waiting_seconds_max=2),
     ]

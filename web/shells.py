@@ -1,28 +1,29 @@
-"""Public pages from memory, in the event loop of a web process, before Django is entered.
+"""Public pages and lists of the API from memory, in the event loop of a web process, before Django is entered.
 
-Django renders a page (shop/http/public_answers.py) at most once a second for each process, for any number of
-visitors. So each visitor in a crowd costs a comparison of paths.
+Django renders a page or an answer (shop/http/public_answers.py) at most once a second for each process, for any number
+of visitors. So each visitor in a crowd costs a comparison of paths.
 """
 
 import asyncio
-import gzip
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from http.cookies import CookieError, SimpleCookie
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from django.conf import settings
+from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
+from django.utils.translation import get_language_from_request
 
 from shop.background import outages
-from shop.http.public_answers import CACHE_CONTROL
 from shop.http.request_log import RENDERING
 from shop.languages.page_language import OTHER_LANGUAGES
-from web.addresses import LIST, PUBLIC_PAGE
+from web.addresses import LIST, PUBLIC_ANSWER, PUBLIC_PAGE
+from web.reservations.calls import ACCEPT, CONTEXT_LENGTH_MAX, chosen_language, ordinary_headers
+from web.shell_forms import Headers, Shell, answer_shell, is_for_all, may_be_kept, page_shell
 from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
 
 log = structlog.get_logger(__name__)
@@ -30,6 +31,7 @@ log = structlog.get_logger(__name__)
 # A page up to this age is served without asking Django.
 FRESH_SECONDS = 1.0
 # While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
+# Answers of the API, which say the time, the phase of a sale and the stock, are never served older.
 STILL_GOOD_SECONDS = 2.0
 # How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none.
 WAIT_SECONDS = 0.5
@@ -39,6 +41,8 @@ FIRST_WAIT_SECONDS = 2.0
 LAST_GOOD_SECONDS = 600.0
 # Pages kept by one process; the longest unused goes first. A page has some tens of kilobytes.
 PAGES_MAX = 200
+# Answers of the API. They have a place of their own: clients choose the port in the host, of which each has its answer.
+ANSWERS_MAX = 200
 # Answers 404 that are kept. They have a place of their own: anybody can ask for addresses without a page.
 MISSING_MAX = 500
 # Threads that render public pages. Each has a connection to PostgreSQL. Pages that are kept are renewed by their own,
@@ -50,38 +54,6 @@ RENDERING_THREADS = KNOWN_THREADS + NEW_THREADS
 KNOWN_RENDERINGS_MAX, NEW_RENDERINGS_MAX = 50, 20
 # These headers belong to one request, so they are not repeated to others.
 OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
-
-
-class Headers(Protocol):
-    """The headers of a request, by names in lower case."""
-
-    def get(self, key: str, /) -> str | None: ...
-
-
-@dataclass(slots=True)
-class Shell:
-    """One page in the forms in which it is served."""
-
-    plain: RawAnswer
-    zipped: RawAnswer
-    not_modified: RawAnswer
-    # Part of each ETag of the page; empty for a redirect.
-    digest: str
-    rendered_s: float
-    # By the monotonic clock: until then it is served, and Django is not asked again.
-    ask_again_s: float
-
-    def answer(self, headers: Headers) -> RawAnswer:
-        known = headers.get("if-none-match")
-        if known and self.digest and self.digest in known:
-            return self.not_modified
-        accepted = headers.get("accept-encoding")
-        return self.zipped if accepted and "gzip" in accepted else self.plain
-
-    def once_more(self, headers: Headers) -> RawAnswer:
-        """The last good answer, which others get for a moment too without asking Django."""
-        self.ask_again_s = time.monotonic() + FRESH_SECONDS
-        return self.answer(headers)
 
 
 @dataclass(slots=True)
@@ -101,45 +73,57 @@ class Shells:
         self._known = Renderer(ThreadPoolExecutor(KNOWN_THREADS, "shells"), KNOWN_RENDERINGS_MAX)
         self._new = Renderer(ThreadPoolExecutor(NEW_THREADS, "new-shells"), NEW_RENDERINGS_MAX)
         self._kept: dict[str, Shell] = {}
-        # Answers 404.
+        self._answers: dict[str, Shell] = {}
+        # Pages with 404.
         self._missing: dict[str, Shell] = {}
         self._renderings: dict[str, asyncio.Future[RawAnswer]] = {}
 
-    def find(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> RawAnswer | None:
-        """The page, if it need not be rendered now; else None, and `answer` says more."""
+    def find(
+        self, *, method: str, path: str, host: str, headers: Headers, query: str = "", variant: str = ""
+    ) -> RawAnswer | None:
+        """The page or answer, if it need not be rendered now; else None, and `answer` says more."""
         if query and LIST.fullmatch(path):
             return None
-        key = key_of(path, headers.get("cookie")) if path == "/" else path
-        shell = self._kept.get(key) or self._missing.get(key)
+        key = key_of(path, headers) if path == "/" else path + variant
+        shell = self._find(key)
         if shell is None or time.monotonic() >= shell.ask_again_s or not is_for_memory(method, host, headers):
             return None
         return shell.answer(headers)
 
-    async def answer(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> RawAnswer | None:
-        """The page; None if Django must answer: no public page, another method, a host that is not ours, no TLS."""
+    async def answer(
+        self, *, method: str, path: str, host: str, headers: Headers, query: str = "", variant: str = ""
+    ) -> RawAnswer | None:
+        """The page or answer; None if Django must give it: nothing public, another method, a foreign host, no TLS.
+
+        `variant` is that of `asked_of` for an answer of the API, and empty for a page.
+        """
         # There are too many parts of lists to keep them.
         if (
-            PUBLIC_PAGE.fullmatch(path) is None
+            (not variant and PUBLIC_PAGE.fullmatch(path) is None)
             or (query and LIST.fullmatch(path))
             or not is_for_memory(method, host, headers)
         ):
             return None
-        if found := self.find(method=method, path=path, host=host, headers=headers):
+        if found := self.find(method=method, path=path, host=host, headers=headers, variant=variant):
             return found
-        key = key_of(path, headers.get("cookie") if path == "/" else None)
+        key = key_of(path, headers) if path == "/" else path + variant
         return await self._renewed(key, host=host, headers=headers)
 
+    def _find(self, key: str) -> Shell | None:
+        return self._kept.get(key) or self._missing.get(key) or self._answers.get(key)
+
     async def _renewed(self, key: str, *, host: str, headers: Headers) -> RawAnswer | None:
-        shell = self._kept.get(key) or self._missing.get(key)
+        shell = self._find(key)
         age_seconds = time.monotonic() - shell.rendered_s if shell else None
-        last_good = shell if age_seconds is not None and age_seconds < LAST_GOOD_SECONDS else None
+        age_seconds_max = STILL_GOOD_SECONDS if is_of_api(key) else LAST_GOOD_SECONDS
+        last_good = shell if age_seconds is not None and age_seconds < age_seconds_max else None
         rendering = self._renderings.get(key)
         if rendering is None:
             rendering = self._begin(key, host)
         elif shell and age_seconds is not None and age_seconds < STILL_GOOD_SECONDS:
             return shell.answer(headers)
         if rendering is None:
-            return last_good.once_more(headers) if last_good else None
+            return once_more(last_good, headers) if last_good else None
         try:
             async with asyncio.timeout(WAIT_SECONDS if last_good else FIRST_WAIT_SECONDS):
                 rendered = await asyncio.shield(rendering)
@@ -147,16 +131,16 @@ class Shells:
             # Rendering takes too long, or has failed, which `_end` has logged.
             rendered = None
         # A rendered page is kept by now. Otherwise Django gave an error page, or a page for one visitor.
-        kept = self._kept.get(key) or self._missing.get(key)
+        kept = self._find(key)
         if kept is not None and kept is not shell:
             return kept.answer(headers)
         if last_good and (rendered is None or rendered[0] >= 500):
-            return last_good.once_more(headers)
-        return rendered if rendered and is_for_all(rendered) else None
+            return once_more(last_good, headers)
+        return rendered if rendered and is_for_all(rendered) and not is_of_api(key) else None
 
     def _begin(self, key: str, host: str) -> "asyncio.Future[RawAnswer] | None":
         """None if too many pages wait for the threads."""
-        renderer = self._known if key in self._kept else self._new
+        renderer = self._known if key in self._kept or key in self._answers else self._new
         if renderer.pages >= renderer.pages_max:
             return None
         loop = asyncio.get_running_loop()
@@ -181,9 +165,12 @@ class Shells:
             outages.wait("renewing public pages", f"{key} answered {answer[0]}")
             return
         outages.go_on("renewing public pages")
-        self._kept.pop(key, None)
-        self._missing.pop(key, None)
-        if may_be_kept(answer):
+        for shells in (self._kept, self._answers, self._missing):
+            shells.pop(key, None)
+        if is_of_api(key):
+            if may_be_kept(answer):
+                keep(self._answers, key, answer, count_max=ANSWERS_MAX)
+        elif may_be_kept(answer):
             keep(self._kept, key, answer, count_max=PAGES_MAX)
         elif answer[0] == 404 and is_for_all(answer):
             keep(self._missing, key, answer, count_max=MISSING_MAX)
@@ -191,25 +178,67 @@ class Shells:
 
 def keep(shells: dict[str, Shell], key: str, answer: RawAnswer, *, count_max: int) -> None:
     """As the newest; the oldest goes if there are too many."""
-    shells[key] = shell_of(answer)
+    now_s = time.monotonic()
+    shell_of = answer_shell if is_of_api(key) else page_shell
+    shells[key] = shell_of(answer, rendered_s=now_s, ask_again_s=now_s + FRESH_SECONDS)
     if len(shells) > count_max:
         del shells[next(iter(shells))]
 
 
-def key_of(path: str, cookies: str | None) -> str:
-    """The path; for the home page with the language that the visitor chose, since it redirects to that language."""
-    if cookies is None or settings.LANGUAGE_COOKIE_NAME not in cookies:
-        return path
-    try:
-        chosen = SimpleCookie(cookies).get(settings.LANGUAGE_COOKIE_NAME)
-    except CookieError:
-        return path
-    return f"{path} {chosen.value}" if chosen and chosen.value in OTHER_LANGUAGES else path
+def once_more(shell: Shell, headers: Headers) -> RawAnswer:
+    """The last good answer, which others get for a moment too without asking Django."""
+    shell.ask_again_s = time.monotonic() + FRESH_SECONDS
+    return shell.answer(headers)
+
+
+def asked_of(scope: Any, path: str) -> dict[str, Any] | None:
+    """The arguments of `find` and `answer` for a page, or for a list of the API; None if Django must answer."""
+    headers, variant = scope.headers, ""
+    host = scope.authority or headers.get("host") or ""
+    if is_of_api(path):
+        headers = ordinary_headers(scope) if PUBLIC_ANSWER.fullmatch(path) else None
+        variant = variant_of(headers, host) if headers is not None else ""
+        if not variant:
+            return None
+    query = scope.query_string
+    return {"method": scope.method, "path": path, "host": host, "headers": headers, "query": query, "variant": variant}
+
+
+def variant_of(headers: Headers, host: str) -> str:
+    """An answer of the API depends on the caller's language, and on the host, which is in the addresses of other pages.
+
+    Empty for a call that Django must answer.
+    """
+    accepted, chosen = headers.get("accept-language") or "", chosen_language(headers.get("cookie")) or ""
+    # What clients have sent is remembered, each text with its language.
+    if headers.get("accept") not in ACCEPT or len(accepted) + len(chosen) > CONTEXT_LENGTH_MAX:
+        return ""
+    return f" {language_of(accepted, chosen)} {host}"
+
+
+def is_of_api(key: str) -> bool:
+    return key.startswith("/api/")
+
+
+@lru_cache(maxsize=1_000)
+def language_of(accepted: str, chosen: str) -> str:
+    """The language in which Django answers a call of the API with this header and this cookie."""
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT_LANGUAGE"] = accepted
+    request.COOKIES = {settings.LANGUAGE_COOKIE_NAME: chosen} if chosen else {}
+    return get_language_from_request(request)
+
+
+def key_of(path: str, headers: Headers) -> str:
+    """The home page redirects to the language that the visitor chose."""
+    chosen = chosen_language(headers.get("cookie"))
+    return f"{path} {chosen}" if chosen in OTHER_LANGUAGES else path
 
 
 def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
-    """The page as Django gives it to a visitor without cookies, except for the language in `key`."""
-    path, _space, language = key.partition(" ")
+    """The page or answer as Django gives it to a visitor without cookies, except for the language in `key`."""
+    path, _space, variant = key.partition(" ")
+    language = variant.partition(" ")[0]
     name, port = split_domain_port(host)
     environ = bare_environ(method="GET", path=path, server_name=name, server_port=port or "80")
     environ["HTTP_HOST"] = host
@@ -218,41 +247,10 @@ def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
     environ[RENDERING] = True
     if language:
         environ["HTTP_COOKIE"] = f"{settings.LANGUAGE_COOKIE_NAME}={language}"
+    if is_of_api(path):
+        environ["HTTP_ACCEPT_ENCODING"] = "gzip"
     status, headers, body = call_wsgi(wsgi, environ)
     return status, [(name, value) for name, value in headers if name not in OWN_HEADERS], body
-
-
-def is_for_all(answer: RawAnswer) -> bool:
-    return not any(name == "Set-Cookie" for name, _value in answer[1])
-
-
-def may_be_kept(answer: RawAnswer) -> bool:
-    """A public page, or the home page's redirect, which is kept under the language that it leads to."""
-    status, headers, _body = answer
-    public = status == 200 and dict(headers).get("Cache-Control") == CACHE_CONTROL
-    return is_for_all(answer) and (public or status == 302)
-
-
-def shell_of(answer: RawAnswer) -> Shell:
-    status, headers, body = answer
-    now_s = time.monotonic()
-    values = dict(headers)
-    digest = values.get("ETag", "").strip('"')
-    if not digest:
-        return Shell(answer, answer, answer, "", now_s, now_s + FRESH_SECONDS)
-    rest = [(name, value) for name, value in headers if name not in ("ETag", "Content-Length", "Vary")]
-    rest.append(("Vary", "Accept-Encoding"))
-    zipped = gzip.compress(body, compresslevel=5, mtime=0)
-    zipped_headers = [("ETag", f'"{digest}-gzip"'), ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
-    known = [("ETag", f'"{digest}"'), ("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
-    return Shell(
-        plain=(status, [*rest, ("ETag", f'"{digest}"'), ("Content-Length", str(len(body)))], body),
-        zipped=(status, [*rest, *zipped_headers], zipped),
-        not_modified=(304, known, b""),
-        digest=digest,
-        rendered_s=now_s,
-        ask_again_s=now_s + FRESH_SECONDS,
-    )
 
 
 def is_for_memory(method: str, host: str, headers: Headers) -> bool:

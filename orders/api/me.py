@@ -1,5 +1,7 @@
 """`GET /api/v1/me/`: the personal parts of a public page, in one call."""
 
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, cast
 
 from django.middleware.csrf import get_token
@@ -11,12 +13,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from orders.cart.cart_contents import units_in_cart
-from orders.models import Order, OrderStatus
+from orders.models import OrderLine, OrderStatus
 from orders.problem_codes import refusals
 from seckill import ledger
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
 from shop.accounts.address_book import lacks_address
+from shop.databases.prepared import Prepared
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.serializers import QueryParameters, TimeField
 from shop.languages.buyer_language import stored_language
@@ -24,6 +27,7 @@ from shop.times.timestamps import rfc3339, to_ms
 
 # A page only says that orders await payment; the list of orders shows all of them.
 HOLDS_MAX = 20
+EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class HoldSerializer(serializers.Serializer[Any]):
@@ -84,20 +88,27 @@ class MeView(APIView):
 
 
 def open_holds(buyer_id: int) -> list[dict[str, Any]]:
-    orders = Order.objects.filter(
-        buyer_id=buyer_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=timezone.now()
-    ).order_by("expires_at", "pk")
+    """In one query: a buyer has few orders that await payment, since each has a deadline."""
+    lines = sorted(prepared_lines().all(buyer_id, OrderStatus.AWAITING_PAYMENT.value, timezone.now()))
+    shown = list(dict.fromkeys(line[1] for line in lines))[:HOLDS_MAX]
     return [
         {
-            "order": str(order.number),
-            "reservation": str(order.reservation_id) if order.reservation_id else None,
-            "item": line.sale_item_id,
-            "units": line.units,
-            "expires_at": rfc3339(to_ms(order.expires_at)),
+            "order": str(number),
+            "reservation": str(reservation_id) if reservation_id else None,
+            "item": item_id,
+            "units": units,
+            "expires_at": rfc3339(to_ms(expires_at)),
         }
-        for order in orders.prefetch_related("lines")[:HOLDS_MAX]
-        for line in order.lines.all()
+        for expires_at, order_id, _line_id, number, reservation_id, item_id, units in lines
+        if order_id in shown
     ]
+
+
+@lru_cache(maxsize=1)
+def prepared_lines() -> Prepared:
+    lines = OrderLine.objects.filter(order__buyer_id=0).filter(order__status="").filter(order__expires_at__gt=EPOCH)
+    of_order = ("order__number", "order__reservation_id")
+    return Prepared(lines.values_list("order__expires_at", "order_id", "pk", *of_order, "sale_item_id", "units"))
 
 
 def units_of(buyer_id: int, sale_id: int) -> list[dict[str, int]] | None:

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from orders.cart.cart_holder import merged_lines
 from orders.cart.cart_lines import UNITS_MAX
 from orders.models import Cart, CartLine
 from shop.catalogue.offering import stock_text
+from shop.databases.prepared import Prepared
 from shop.models import Variant
 
 
@@ -132,8 +134,13 @@ def contents_of(*carts: Cart | None) -> Contents:
 
 def units_in_cart(buyer_id: int) -> int:
     """How many units the buyer's cart has, for the header of a page."""
-    lines = CartLine.objects.filter(cart__buyer_id=buyer_id, variant__is_active=True, variant__product__is_active=True)
-    return sum(lines.values_list("units", flat=True))
+    return sum(units for (units,) in prepared_units().all(buyer_id))
+
+
+@lru_cache(maxsize=1)
+def prepared_units() -> Prepared:
+    lines = CartLine.objects.filter(cart__buyer_id=0, variant__is_active=True, variant__product__is_active=True)
+    return Prepared(lines.values_list("units"))
 
 
 def mark_prices_seen(carts: Sequence[Cart | None], lines: Iterable[ShownLine]) -> None:

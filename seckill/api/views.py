@@ -11,8 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
@@ -34,10 +33,11 @@ from seckill.api.serializers import (
 )
 from seckill.live.answer import jitter_seconds
 from seckill.live.page_texts import refusal_detail
-from seckill.models import NoPass, Sale, listed_sales, published_items, published_sales, with_products
+from seckill.models import NoPass, Sale, listed_sales, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused
+from seckill.passes.sale_times import find_sale_times
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
@@ -148,22 +148,24 @@ class PassView(JsonAPIView):
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
         StrictSerializer(data=request.data).is_valid(raise_exception=True)
-        item = get_object_or_404(published_items(), pk=item_id)
+        sale = find_sale_times(item_id)
+        if sale is None:
+            raise Http404
         now = timezone.now()
-        why_not = item.sale.why_no_pass(now)
+        why_not = sale.why_no_pass(now)
         if why_not is NoPass.TOO_EARLY:
             return problem(
                 status=409,
                 code=why_not.value,
                 title=_("Too early for a pass"),
                 detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
-                retry_after_seconds=math.ceil((item.sale.passes_open_at - now).total_seconds()),
+                retry_after_seconds=math.ceil((sale.passes_open_at - now).total_seconds()),
                 server_time=rfc3339(to_ms(now)),
             )
         if why_not is NoPass.CLOSED:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
         network = client_network(request._request)
-        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk), network=network)
+        body = pass_body(item_id=item_id, buyer_id=cast(int, request.user.pk), network=network)
         # Here and not in ReservationView, which makes no query.
         remember_language(request)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})

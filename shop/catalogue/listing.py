@@ -3,11 +3,14 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from django.conf import settings
 from django.contrib.postgres.search import SearchRank
 from django.db.models import Count, Exists, F, OrderBy, OuterRef, Prefetch, QuerySet, RowRange, Window
+from django.utils.translation import get_language
 
 from shop.databases.replica import reading_alias
-from shop.models import Picture, Product, Variant
+from shop.languages.columns import column_in
+from shop.models import Picture, Product, SearchEntry, Variant
 from shop.search.query import Found, search
 
 
@@ -54,14 +57,15 @@ def buyable_variants() -> "QuerySet[Variant]":
 
 def find_page(wanted: ProductFilter, *, page: int, size: int) -> ProductPage:
     """Page number `page`, from 1. Empty with a count of 0 where there is none, or beyond the last one."""
-    found = matching_products(wanted)
-    # Only numbers are sorted and counted, in one pass. The products of the page are fetched by their numbers.
+    found = matching_entries(wanted)
+    # Only numbers are sorted and counted, in one pass. The products of the page are fetched by their numbers: together
+    # with its product, each entry would take as long again, and a search has thousands.
     first, ordering = (page - 1) * size, ordering_of(wanted, found)
     # The count of all rows. The window has the order of the list so that PostgreSQL works out what it sorts by before
     # it keeps the rows for counting: otherwise it keeps their texts too, which for ten thousand go to the disk.
     count = Window(Count("pk"), order_by=ordering, frame=RowRange())
     rows = list(
-        found.products.annotate(count=count).order_by(*ordering).values_list("pk", "count")[first : first + size]
+        found.entries.annotate(count=count).order_by(*ordering).values_list("pk", "count")[first : first + size]
     )
     if not rows:
         return ProductPage(forgiven=found.forgiven)
@@ -72,15 +76,15 @@ def find_page(wanted: ProductFilter, *, page: int, size: int) -> ProductPage:
     return ProductPage([shown[pk] for pk, _ in rows if pk in shown], rows[0][1], found.forgiven)
 
 
-def matching_products(wanted: ProductFilter) -> Found:
-    products = Product.objects.using(reading_alias()).filter(search_entry__is_visible=True)
+def matching_entries(wanted: ProductFilter) -> Found:
+    entries = SearchEntry.objects.using(reading_alias()).filter(is_visible=True)
     if wanted.min_price_minor is not None or wanted.max_price_minor is not None or wanted.only_available:
-        products = products.filter(Exists(matching_variants(wanted).filter(product=OuterRef("pk"))))
+        entries = entries.filter(Exists(matching_variants(wanted).filter(product=OuterRef("pk"))))
     if wanted.category_ids is not None:
-        products = products.filter(category__in=wanted.category_ids)
+        entries = entries.filter(product__category__in=wanted.category_ids)
     if wanted.typed is None:
-        return Found(products)
-    return search(products, wanted.typed)
+        return Found(entries)
+    return search(entries, wanted.typed)
 
 
 def matching_variants(wanted: ProductFilter) -> "QuerySet[Variant]":
@@ -98,11 +102,13 @@ def ordering_of(wanted: ProductFilter, found: Found) -> list[OrderBy]:
     match ordering:
         case Ordering.RELEVANCE if found.query is not None:
             # The newest first, among equals.
-            return [SearchRank(F("search_entry__title"), found.query).desc(), F("pk").desc()]
+            return [SearchRank(F("title"), found.query).desc(), F("pk").desc()]
         case Ordering.NAME:
-            return [F("name").asc(), F("pk").asc()]
+            # A translated field is that of the buyer's language only in a query of its own model.
+            name = column_in(get_language() or settings.LANGUAGE_CODE, "product__name")
+            return [F(name).asc(), F("pk").asc()]
         case Ordering.CHEAPEST | Ordering.DEAREST:
-            lowest = F("search_entry__lowest_minor")
+            lowest = F("lowest_minor")
             return [lowest.desc() if ordering is Ordering.DEAREST else lowest.asc(), F("pk").asc()]
     return [F("pk").desc()]
 

@@ -109,6 +109,11 @@ class ProductSerializer(serializers.ModelSerializer[Product]):
         fields = ("slug", "name", "description", "category", "images", "variants")
         read_only_fields = fields
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._of_parts: dict[type, serializers.ModelSerializer[Any]] = {}
+        self._of_product: dict[str, Any] = {}
+
     def get_description(self, product: Product) -> str:
         return product.description or ""
 
@@ -118,8 +123,15 @@ class ProductSerializer(serializers.ModelSerializer[Product]):
 
     @extend_schema_field(PictureSerializer(many=True))
     def get_images(self, product: Product) -> Any:
-        return PictureSerializer(product.pictures.all(), many=True, context={"product": product}).data
+        return self.parts_of(product, product.pictures.all(), PictureSerializer)
 
     @extend_schema_field(VariantSerializer(many=True))
     def get_variants(self, product: Product) -> Any:
-        return VariantSerializer(product.variants.all(), many=True, context={"product": product}).data
+        return self.parts_of(product, product.variants.all(), VariantSerializer)
+
+    def parts_of(self, product: Product, parts: Any, kind: type[serializers.ModelSerializer[Any]]) -> list[Any]:
+        """One serializer for the parts of all products: making it takes as long as the rest of a list."""
+        if kind not in self._of_parts:
+            self._of_parts[kind] = kind(context=self._of_product)
+        self._of_product["product"] = product
+        return [self._of_parts[kind].to_representation(part) for part in parts]

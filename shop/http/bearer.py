@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from knox.auth import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
@@ -16,6 +17,13 @@ class BearerAuthentication(TokenAuthentication):  # type: ignore[misc]
             return super().authenticate(request)
         except UnicodeDecodeError as error:
             raise AuthenticationFailed from error
+
+    def _cleanup_token(self, auth_token: ApiToken) -> bool:
+        """Knox reads all tokens of the user here, at each call, for expired ones. A sign-in deletes those."""
+        if auth_token.expiry is None or auth_token.expiry >= timezone.now():
+            return False
+        auth_token.delete()
+        return True
 
     def validate_user(self, auth_token: ApiToken) -> Any:
         if not auth_token.has_current_password():

@@ -1,9 +1,12 @@
 """The language of mails to a buyer: the one in which they last used the shop."""
 
+from functools import lru_cache
+
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import get_language
 
+from shop.databases.prepared import Prepared
 from shop.models import BuyerLanguage
 
 
@@ -34,5 +37,10 @@ def language_of(*, user_id: int) -> str:
 
 def stored_language(*, user_id: int) -> str | None:
     """The language that the person last used; None if there is none, or the shop no longer has it."""
-    stored = BuyerLanguage.objects.filter(user_id=user_id).values_list("language", flat=True).first()
-    return stored if stored in dict(settings.LANGUAGES) else None
+    row = prepared_language().first(user_id)
+    return row[0] if row and row[0] in dict(settings.LANGUAGES) else None
+
+
+@lru_cache(maxsize=1)
+def prepared_language() -> Prepared:
+    return Prepared(BuyerLanguage.objects.filter(user_id=0).values_list("language"))

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery
 from django.db.models import QuerySet
 
-from shop.models import Product
-from shop.models.search_entry import whole_lexeme
+from shop.models.search_entry import SearchEntry, whole_lexeme
 from shop.models.search_words import dictionaries, fold, pairs_of, quoted, runs_in, words_in
 from shop.search.spelling import meant_words
 
@@ -41,26 +40,26 @@ Query = SearchQuery | CombinedSearchQuery
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`query` ranks the products. `forgiven`: no product has the typed words, and these come close."""
+    """The entries of products. `query` ranks them. `forgiven`: no product has the typed words, and these come close."""
 
-    products: "QuerySet[Product]"
+    entries: "QuerySet[SearchEntry]"
     query: Query | None = None
     forgiven: bool = False
 
 
-def search(products: "QuerySet[Product]", typed: str) -> Found:
-    """Those of the products that have all that was typed, or else those that come close. Nothing for nothing."""
+def search(entries: "QuerySet[SearchEntry]", typed: str) -> Found:
+    """Those of the entries that have all that was typed, or else those that come close. Nothing for nothing."""
     text = fold(typed.replace("\0", " ")[:QUERY_CHARACTERS_MAX])
     exact = exact_query(text)
     if exact is None:
-        return Found(products.none())
-    found = products.filter(search_entry__document=exact)
+        return Found(entries.none())
+    found = entries.filter(document=exact)
     if found.exists():
         return Found(found, exact)
     close = close_query(text)
     if close is None:
         return Found(found, exact)
-    return Found(products.filter(search_entry__document=close), close, forgiven=True)
+    return Found(entries.filter(document=close), close, forgiven=True)
 
 
 def exact_query(text: str) -> Query | None:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from orders.models import Order, OrderStatus
@@ -123,3 +124,13 @@ def test_a_program_with_a_token_gets_no_cookies(api: APIClient, buyer: User) -> 
     answer = APIClient().get("/api/v1/me/", HTTP_AUTHORIZATION=f"Bearer {token}")
     assert answer.status_code == 200
     assert not answer.cookies
+
+
+def test_it_takes_one_query_for_each_part(
+    buyer: User, order: Order, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """The caller, their language, their open orders, their cart."""
+    browser = Client()
+    browser.force_login(buyer)
+    with django_assert_num_queries(4):
+        assert len(browser.get("/api/v1/me/").json()["holds"]) == 1

@@ -6,11 +6,12 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from seckill.models import SaleItem
 from seckill.passes import passes
-from shop.models import Product
+from shop.models import ApiToken, Product
 from tests.own_store import free_port
 from tests.steps.shop import make_item, make_product
 
@@ -30,6 +31,20 @@ def test_a_pass_is_for_this_buyer_and_this_item(item: SaleItem, buyer: User) -> 
     pass_ = passes.read(answer.json()["pass"])
     assert (pass_.item_id, pass_.buyer_id) == (item.pk, buyer.pk)
     assert passes.item_id_of(pass_.reservation_id) == item.pk
+
+
+def test_a_pass_takes_a_query_for_its_buyer_and_one_for_its_sale(
+    item: SaleItem, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    """Also with a token, for which the library would read all tokens of the buyer."""
+    browser, api = Client(), APIClient()
+    browser.force_login(buyer)
+    _row, token = ApiToken.objects.create(buyer)
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+    for client in (browser, api):
+        with django_assert_num_queries(2):
+            answer = client.post(f"/api/v1/sale-items/{item.pk}/passes/", "{}", content_type="application/json")
+            assert answer.status_code == 201
 
 
 def test_two_passes_are_two_reservations(item: SaleItem, buyer: User) -> None:

@@ -71,7 +71,9 @@ class Broken:
         raise ZeroDivisionError(name)
 
 
-@pytest.mark.parametrize(("part", "path"), [("gate", LIVE), ("hot_lane", LIVE), ("shells", "/")])
+@pytest.mark.parametrize(
+    ("part", "path"), [("gate", LIVE), ("hot_lane", LIVE), ("shells", "/"), ("shells", "/api/v1/sales/")]
+)
 def test_a_part_with_a_bug_leaves_the_call_to_the_view(part: str, path: str) -> None:
     with capture_logs() as lines:
         status, _headers, body = told(Scope("GET", path), broken={part: Broken()})

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from shop.http.public_answers import CACHE_CONTROL
+from tests.web.reservations.shadow import Scope
 from web import shells as shells_module
-from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, Shells
+from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, Shells, asked_of
 from web.wsgi_request import RawAnswer
 
 HOST = "localhost:8000"
+SALES = "/api/v1/sales/"
 
 
 class Django:
@@ -63,8 +65,9 @@ def django() -> Iterator[Django]:
 async def get(
     shells: Shells, path: str = "/", *, method: str = "GET", host: str = HOST, **headers: str
 ) -> RawAnswer | None:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await shells.answer(method=method, path=path, host=host, headers=named)
+    named = {name.replace("_", "-"): value for name, value in {"host": host, **headers}.items()}
+    asked = asked_of(Scope(method, path, headers=named), path)
+    return await shells.answer(**asked) if asked else None
 
 
 def body_of(answer: RawAnswer | None) -> str:
@@ -392,5 +395,51 @@ def test_addresses_without_a_page_are_bounded_and_displace_no_page(
             await get(shells, f"/products/none-{number}/")
         assert body_of(await get(shells, "/sales/7/")) == "page 1 of /sales/7/"
         assert len(shells._missing) == 5
+
+    asyncio.run(visit())
+
+
+def test_answers_of_the_api_are_kept_for_each_host_and_displace_no_page(
+    django: Django, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can ask with any port in the host."""
+    monkeypatch.setattr(shells_module, "PAGES_MAX", 5)
+    monkeypatch.setattr(shells_module, "ANSWERS_MAX", 5)
+
+    async def visit() -> None:
+        shells = Shells(django)
+        await get(shells, "/sales/7/")
+        for port in range(1, 21):
+            assert body_of(await get(shells, SALES, host=f"localhost:{port}")) == f"page {port + 1} of {SALES}"
+        assert len(shells._answers) == 5
+        assert body_of(await get(shells, SALES, host="localhost:20")) == f"page 21 of {SALES}"
+        assert body_of(await get(shells, "/sales/7/")) == "page 1 of /sales/7/"
+
+    asyncio.run(visit())
+    assert [environ["HTTP_HOST"] for environ in django.asked[1:4]] == ["localhost:1", "localhost:2", "localhost:3"]
+
+
+def test_one_rendering_for_all_clients_of_one_language(django: Django) -> None:
+    async def visit() -> None:
+        shells = Shells(django)
+        for languages in ("zh-CN", "zh,en;q=0.9", "fr,zh-Hans"):
+            assert body_of(await get(shells, SALES, accept_language=languages)) == f"page 1 of {SALES}"
+        for headers in ({}, {"accept_language": "en-GB"}, {"accept_language": "zh", "cookie": "django_language=en"}):
+            assert body_of(await get(shells, SALES, **headers)) == f"page 2 of {SALES}"
+
+    asyncio.run(visit())
+    assert [environ["HTTP_COOKIE"] for environ in django.asked] == ["django_language=zh-hans", "django_language=en"]
+
+
+@pytest.mark.parametrize("status", ["503 Service Unavailable", "404 Not Found"])
+def test_an_answer_of_the_api_says_the_time_so_no_old_one_is_served(django: Django, clock: Clock, status: str) -> None:
+    async def visit() -> None:
+        shells = Shells(django)
+        assert body_of(await get(shells, SALES)) == f"page 1 of {SALES}"
+        django.status = status
+        clock.now_s += STILL_GOOD_SECONDS + 0.1
+        for _ in range(2):
+            assert await get(shells, SALES) is None
+        assert not shells._missing
 
     asyncio.run(visit())

@@ -136,16 +136,21 @@ def ordinary_sign_in(headers: dict[str, str]) -> str | None:
 
 def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | None:
     """The call's context; None if it is too long to be remembered."""
-    name, cookies = settings.LANGUAGE_COOKIE_NAME, headers.get("cookie")
     context = (
         headers.get("host") or scope.authority,
         headers.get("accept"),
         headers.get("accept-language"),
         headers.get("x-forwarded-proto"),
         scope.scheme,
-        parse_cookie(cookies).get(name) if cookies is not None and name in cookies else None,
+        chosen_language(headers.get("cookie")),
     )
     return None if sum(len(text) for text in context if text) > CONTEXT_LENGTH_MAX else context
+
+
+def chosen_language(cookies: str | None) -> str | None:
+    """What the cookie of the language says, which may be anything."""
+    name = settings.LANGUAGE_COOKIE_NAME
+    return parse_cookie(cookies).get(name) if cookies is not None and name in cookies else None
 
 
 def read_pass(authorization: str) -> passes.Pass | None:

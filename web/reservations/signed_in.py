@@ -6,7 +6,6 @@ remembered for a second. That is safe: a pass only permits to ask, and the scrip
 
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import structlog
@@ -16,10 +15,10 @@ from django.utils import timezone
 
 from orders.api.reservation_status import find_status
 from seckill.api.views import pass_body
-from seckill.models import Sale, published_items
+from seckill.models import Sale
+from seckill.passes.sale_times import find_sale_times
 from seckill.store.client import StoreUnreachable
 from shop.accounts.caller import Caller, find_caller
-from shop.databases.prepared import Prepared
 from shop.http.client_address import client_network
 from shop.http.problems import is_outage
 from shop.http.rate_limits import LimitReached
@@ -78,19 +77,13 @@ class SignedInCalls:
         now_s, remembered = self._clock_s(), self._sales.get(item_id)
         if remembered is not None and now_s < remembered[0]:
             return remembered[1]
-        row = sale_times().first(item_id)
-        if row is None:
+        sale = find_sale_times(item_id)
+        if sale is None:
             return None
         if len(self._sales) >= ITEMS_MAX:
             self._sales = {}
-        sale = Sale(opens_at=row[0], closes_at=row[1])
         self._sales[item_id] = now_s + REMEMBERED_SECONDS, sale
         return sale
-
-
-@lru_cache(maxsize=1)
-def sale_times() -> Prepared:
-    return Prepared(published_items().filter(pk=0).values_list("sale__opens_at", "sale__closes_at"))
 
 
 def is_connection_old() -> bool:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def found(typed: str) -> set[str]:
-    return set(search(Product.objects.all(), typed).products.values_list("slug", flat=True))
+    return set(search(SearchEntry.objects.all(), typed).entries.values_list("product__slug", flat=True))
 
 
 def set_chinese(row: Any, **texts: str) -> None:
@@ -129,5 +129,5 @@ def test_the_number_of_queries_does_not_grow_with_the_catalogue(django_assert_nu
     for number in range(30):
         make_product(slug=f"tea-{number}", name=f"Tea {number}", price_minor=100)
     with connection.execute_wrapper(counting := Counting()):
-        list(search(Product.objects.all(), "tea").products[:24])
+        list(search(SearchEntry.objects.all(), "tea").entries[:24])
     assert counting.calls == 2

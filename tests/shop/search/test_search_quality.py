@@ -6,7 +6,7 @@ from django.db.models import F
 from django.test import TestCase
 
 from shop.demo.loading import load_goods
-from shop.models import Category, Product
+from shop.models import Category, Product, SearchEntry
 from shop.search.query import search
 
 pytestmark = pytest.mark.django_db
@@ -20,11 +20,11 @@ def _catalogue(rows_of_the_file: None) -> None:
 
 
 def found(typed: str) -> list[str]:
-    found = search(Product.objects.all(), typed)
+    found = search(SearchEntry.objects.all(), typed)
     if found.query is None:
         return []
-    rank = SearchRank(F("search_entry__title"), found.query)
-    return list(found.products.order_by(rank.desc(), "slug").values_list("slug", flat=True))
+    rank = SearchRank(F("title"), found.query)
+    return list(found.entries.order_by(rank.desc(), "product__slug").values_list("product__slug", flat=True))
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_a_name_counts_more_than_a_category_and_that_more_than_a_description() -
 
 
 def test_only_what_was_asked_for_counts_as_exact() -> None:
-    everything = Product.objects.all()
+    everything = SearchEntry.objects.all()
     assert not search(everything, "headphones").forgiven
     assert search(everything, "headphobes").forgiven
     # A search in a part of the catalogue finds nothing else.
-    assert not search(Product.objects.filter(category__slug="bags"), "headphones").products.exists()
+    assert not search(SearchEntry.objects.filter(product__category__slug="bags"), "headphones").entries.exists()
 
 
 @pytest.mark.parametrize("typed", ["茶", "tea"])

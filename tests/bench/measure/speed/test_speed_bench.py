@@ -76,6 +76,7 @@ def test_a_very_short_run_ends_with_a_table_a_file_and_a_picture(server_director
     assert [target["title"] for target in written["targets"]] == [
         "accepted ÷ bare DRF POST alone",
         "web CPU of accepted ÷ that of bare DRF POST",
+        "store CPU for an accepted call, fsync included",
     ]
 
 

@@ -1,0 +1,150 @@
+"""Lists of the API and their details from memory: as the view gives them, with every header, and for everybody."""
+
+import gzip
+import json
+import re
+import time
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from seckill.models import Sale, SaleItem
+from shop.http.request_log import HEADER as REQUEST_ID
+from shop.models import Product, Variant
+from tests.steps.shop import goods
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SERVER_TIME = re.compile(rb'"server_time":"[^"]*"')
+# Of the server, and of one request.
+OF_THE_SERVER = {"server", "date", REQUEST_ID.lower()}
+LISTS = ("/api/v1/sales/", "/api/v1/products/", "/api/v1/categories/")
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def ask(url: str, path: str, *, method: str = "GET", **headers: str) -> Answer:
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, body
+
+
+def of_view(url: str, path: str, *, method: str = "GET", **headers: str) -> Answer:
+    """The answer of Django without a memory."""
+    named = {name.replace("_", "-"): value for name, value in {"host": urlsplit(url).netloc, **headers}.items()}
+    answer = Client().generic(method, path, headers=named)
+    return answer.status_code, {name.lower(): value for name, value in answer.items()}, answer.content
+
+
+def comparable(answer: Answer) -> Answer:
+    """Without the time; unzipped, since each zipped answer of Django has another length.
+
+    Each process writes the parts of the policy in another order.
+    """
+    status, headers, body = answer
+    rest = {name: value for name, value in headers.items() if name not in OF_THE_SERVER}
+    rest["content-security-policy"] = "; ".join(sorted(rest.get("content-security-policy", "").split("; ")))
+    # The web server adds it where it is missing, and leaves it out of a 304.
+    rest.setdefault("content-length", "0" if status == 304 else str(len(body)))
+    if "content-encoding" in rest:
+        assert int(rest.pop("content-length")) == len(body)
+        body = gzip.decompress(body)
+    return status, rest, SERVER_TIME.sub(b"", body)
+
+
+@pytest.fixture
+def paths(item: SaleItem) -> list[str]:
+    """More products than a page has, so that the list names the address of the next one."""
+    for number in range(20):
+        goods(f"tea-{number}")
+    # Django zips an answer only if that makes it shorter, for which these are long enough.
+    Product.objects.filter(pk=item.product.pk).update(description="The first leaves of the year. " * 10)
+    Sale.objects.update(name="Spring sale " * 8)
+    Sale.objects.update(name_zh_hans="春季特卖" * 16)
+    return [*LISTS, f"/api/v1/sales/{item.sale_id}/", f"/api/v1/products/{item.product.slug}/"]
+
+
+def test_each_answer_is_that_of_the_view(live_shop: str, paths: list[str], buyer: User) -> None:
+    browser = Client()
+    browser.force_login(buyer)
+    session = f"sessionid={browser.cookies['sessionid'].value}; signed_in=x"
+    kinds: list[dict[str, str]] = [
+        {},
+        {"method": "HEAD"},
+        {"accept": "application/json"},
+        {"accept_encoding": "gzip, br"},
+        {"accept_language": "zh-CN,zh;q=0.9", "accept": "*/*"},
+        {"accept_language": "fr"},
+        {"accept_language": "zh-CN", "cookie": "django_language=en"},
+        {"cookie": "a=b; django_language=zh-hans", "method": "HEAD"},
+        {"cookie": session},
+        {"cookie": session, "authorization": "Bearer 7"},
+        {"if_none_match": "*"},
+        {"if_none_match": '"other"'},
+    ]
+    for path in paths:
+        for kind in kinds:
+            given, view = ask(live_shop, path, **kind), of_view(live_shop, path, **kind)
+            assert comparable(given) == comparable(view), (path, kind)
+            assert REQUEST_ID.lower() not in given[1], (path, kind)
+        for language in ("en", "zh-hans"):
+            etag = ask(live_shop, path, accept_language=language)[1]["etag"]
+            for known in (etag, f"W/{etag}", f'"other", {etag}', etag.strip('"')):
+                for more in ({}, {"accept_encoding": "gzip"}, {"method": "HEAD"}):
+                    kind = {"accept_language": language, "if_none_match": known, **more}
+                    given, view = ask(live_shop, path, **kind), of_view(live_shop, path, **kind)
+                    assert comparable(given) == comparable(view), (path, kind)
+                    assert REQUEST_ID.lower() not in given[1], (path, kind)
+    assert f"http://{urlsplit(live_shop).netloc}/api/v1/products/?page=2" in ask(live_shop, paths[1])[1]["link"]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/api/v1/sales/?page=1", {}, 200),
+        ("/api/v1/products/?colour=red", {}, 400),
+        ("/api/v1/sales/999999/", {}, 404),
+        ("/api/v1/products/none/", {}, 404),
+        ("/api/v1/sales/", {"host": "evil.example"}, 400),
+        ("/api/v1/sales/", {"accept": "text/html"}, 406),
+        ("/api/v1/products/", {"accept": "application/json; indent=4"}, 200),
+        ("/api/v1/sales/", {"if_match": '"other"'}, 412),
+        ("/api/v1/sales/", {"method": "POST"}, 405),
+        ("/api/v1/sales/", {"method": "OPTIONS"}, 200),
+        ("/api/v1/sales/", {"accept_language": "en," * 200}, 200),
+    ],
+)
+def test_other_calls_are_for_the_view(
+    live_shop: str, paths: list[str], path: str, headers: dict[str, Any], status: int
+) -> None:
+    ask(live_shop, "/api/v1/sales/")
+    for _time in range(2):
+        given, view = ask(live_shop, path, **headers), of_view(live_shop, path, **headers)
+        assert given[0] == status
+        assert REQUEST_ID.lower() in given[1]
+        assert comparable(given) == comparable(view)
+
+
+def test_a_change_of_staff_is_seen_after_a_second(live_shop: str, item: SaleItem, paths: list[str]) -> None:
+    before = {path: ask(live_shop, path)[1]["etag"] for path in paths}
+    changed_s = time.monotonic()
+    Sale.objects.update(name="Autumn sale")
+    Product.objects.filter(pk=item.product.pk).update(name="Autumn tea")
+    Product.objects.filter(slug="tea-19").update(name="Winter tea")
+    Variant.objects.filter(product__slug="tea-19").update(price_minor=4321)
+    waiting = dict(before)
+    del waiting["/api/v1/categories/"]
+    while waiting:
+        assert time.monotonic() < changed_s + 5, f"{list(waiting)} stayed as they were"
+        for path, etag in list(waiting.items()):
+            status, _headers, body = ask(live_shop, path, if_none_match=etag)
+            if status == 200:
+                assert re.search("Autumn|Winter", json.dumps(json.loads(body)))
+                del waiting[path]

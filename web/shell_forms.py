@@ -1,0 +1,94 @@
+"""A page or an answer of the API in the forms in which memory serves it: plain, zipped, not modified."""
+
+import gzip
+from dataclasses import dataclass
+from typing import Protocol
+
+from shop.http.public_answers import CACHE_CONTROL
+from web.wsgi_request import RawAnswer
+
+
+class Headers(Protocol):
+    """The headers of a request, by names in lower case."""
+
+    def get(self, key: str, /) -> str | None: ...
+
+
+@dataclass(slots=True)
+class Shell:
+    """One page, or one answer of the API."""
+
+    plain: RawAnswer
+    zipped: RawAnswer
+    not_modified: RawAnswer
+    # A part of each of its ETags; empty for a redirect.
+    tag_part: str
+    rendered_s: float
+    # By the monotonic clock: until then it is served, and Django is not asked again.
+    ask_again_s: float
+
+    def answer(self, headers: Headers) -> RawAnswer:
+        known = headers.get("if-none-match")
+        if known and self.tag_part and (self.tag_part in known or known == "*"):
+            return self.not_modified
+        accepted = headers.get("accept-encoding")
+        return self.zipped if accepted and "gzip" in accepted else self.plain
+
+
+def page_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> Shell:
+    status, headers, body = answer
+    values = dict(headers)
+    digest = values.get("ETag", "").strip('"')
+    if not digest:
+        return Shell(answer, answer, answer, "", rendered_s, ask_again_s)
+    rest = [(name, value) for name, value in headers if name not in ("ETag", "Content-Length", "Vary")]
+    rest.append(("Vary", "Accept-Encoding"))
+    zipped = gzip.compress(body, compresslevel=5, mtime=0)
+    zipped_headers = [("ETag", f'"{digest}-gzip"'), ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
+    known = [("ETag", f'"{digest}"'), ("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
+    return Shell(
+        plain=(status, [*rest, ("ETag", f'"{digest}"'), ("Content-Length", str(len(body)))], body),
+        zipped=(status, [*rest, *zipped_headers], zipped),
+        not_modified=(304, known, b""),
+        tag_part=digest,
+        rendered_s=rendered_s,
+        ask_again_s=ask_again_s,
+    )
+
+
+# The headers of an answer that its 304 has not.
+NOT_IN_304 = {"Content-Type", "Content-Encoding", "Allow", "Link", "Total-Count"}
+
+
+def answer_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> Shell:
+    """Of an answer that Django gave to a client that takes gzip; it does not zip short ones."""
+    status, headers, body = answer
+    values = dict(headers)
+    tag = values["ETag"].removeprefix("W/")
+    vary = [name for name in values["Vary"].split(", ") if name != "Accept-Encoding"]
+    of_304 = {"ETag": tag, "Content-Length": "0", "Vary": ", ".join(vary)}
+    plain = answer
+    if "Content-Encoding" in values:
+        text = gzip.decompress(body)
+        of_plain = {"ETag": tag, "Content-Length": str(len(text))}
+        named = [(name, of_plain.get(name, value)) for name, value in headers if name != "Content-Encoding"]
+        plain = status, named, text
+    return Shell(
+        plain=plain,
+        zipped=answer,
+        not_modified=(304, [(name, of_304.get(name, value)) for name, value in headers if name not in NOT_IN_304], b""),
+        tag_part=tag,
+        rendered_s=rendered_s,
+        ask_again_s=ask_again_s,
+    )
+
+
+def is_for_all(answer: RawAnswer) -> bool:
+    return not any(name == "Set-Cookie" for name, _value in answer[1])
+
+
+def may_be_kept(answer: RawAnswer) -> bool:
+    """A public page, or the home page's redirect, which is kept under the language that it leads to."""
+    status, headers, _body = answer
+    public = status == 200 and dict(headers).get("Cache-Control") == CACHE_CONTROL
+    return is_for_all(answer) and (public or status == 302)
