@@ -132,5 +132,5 @@ def test_it_takes_one_query_for_each_part(
     """The caller, their language, their open orders, their cart."""
     browser = Client()
     browser.force_login(buyer)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(browser.get("/api/v1/me/").json()["holds"]) == 1
