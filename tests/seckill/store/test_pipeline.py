@@ -4,11 +4,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 from unittest import mock
-from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -26,6 +27,7 @@ from tests.own_store import OwnStore, free_port
 from tests.seckill.store.items import ANSWER_SECONDS
 from tests.steps.pipelines import (
     ITEM_ID,
+    SECONDS_MAX,
     TERMS,
     FaultyProxy,
     RunningPipelines,
@@ -37,6 +39,8 @@ from tests.steps.pipelines import (
     wait_for_answer,
 )
 from tests.steps.store import StoredItem
+
+Answer = TypeVar("Answer")
 
 
 def test_calls_of_one_turn_go_out_together_and_are_told_what_the_ledger_says(
@@ -244,7 +248,8 @@ def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
     store, proxy = cut_store
     store.client.flushall()
     proxy.reply_bytes = None
-    ledger.publish(item_id=ITEM_ID, terms=replace(TERMS, quantity=12, per_buyer_max=4))
+    terms = replace(TERMS, quantity=12, per_buyer_max=4)
+    until_answered(partial(ledger.publish, item_id=ITEM_ID, terms=terms))
     for step in steps:
         if step == "script lost":
             store.client.script_flush()
@@ -254,7 +259,8 @@ def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
             proxy.reply_bytes = int(step.split(" ")[2])
         else:
             for (buyer_id, units), reservation_id, answer in web.reserve_each(ITEM_ID, step):
-                again = repeated_by_a_thread(buyer_id, units, reservation_id)
+                same: dict[str, Any] = {"reservation_id": reservation_id, "buyer_id": buyer_id, "units": units}
+                again = until_answered(partial(ledger.reserve, item_id=ITEM_ID, **same))
                 if isinstance(answer, BaseException):
                     assert isinstance(answer, StoreUnreachable)
                 elif answer.outcome in ACCEPTED:
@@ -266,11 +272,13 @@ def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
     StoredItem(store.client, ITEM_ID).check_invariants()
 
 
-def repeated_by_a_thread(buyer_id: int, units: int, reservation_id: UUID) -> ledger.Reservation:
-    """What the ledger says of the same pass. Its own connections are cut too, and then it is asked again."""
-    for _ in range(20):
+def until_answered(ask: Callable[[], Answer]) -> Answer:
+    """The answer to a thread, whose own connections are cut too. The breaker may be open for a while."""
+    give_up_s = time.monotonic() + SECONDS_MAX
+    while time.monotonic() < give_up_s:
         with suppress(StoreUnreachable):
-            return ledger.reserve(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
+            return ask()
+        time.sleep(0.02)
     raise AssertionError("the store did not answer")
 
 
