@@ -143,12 +143,6 @@ def session_key() -> str:
     return session_of(User.objects.get(pk=refused_buyer_ids()[0]))
 
 
-def session_keys(ids: Sequence[int]) -> list[str]:
-    """A session of each of the buyers."""
-    users = User.objects.in_bulk(ids)
-    return [session_of(users[pk]) for pk in ids]
-
-
 @cache
 def staff_session_key() -> str:
     """The session of somebody who may see all of the admin."""
