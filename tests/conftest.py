@@ -88,7 +88,7 @@ def _fresh_stores() -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh_limits() -> None:
-    """What this process counts by itself while the cache server is away does not pass from one test to the next."""
+    """Counts that this process makes while the cache server is away do not pass from one test to the next."""
     rate_limits._of_this_process.cache_clear()
     rate_limits._cache_server = rate_limits.CacheServer()
 

@@ -210,7 +210,7 @@ def variant_of(headers: Headers, host: str) -> str:
     Empty for a call that Django must answer.
     """
     accepted, chosen = headers.get("accept-language") or "", chosen_language(headers.get("cookie")) or ""
-    # What clients have sent is remembered, each text with its language.
+    # Texts that clients have sent are remembered, each with its language.
     if headers.get("accept") not in ACCEPT or len(accepted) + len(chosen) > CONTEXT_LENGTH_MAX:
         return ""
     return f" {language_of(accepted, chosen)} {host}"

@@ -91,7 +91,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             attributes = self.fields[name].widget.attrs
             attributes["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
             if name not in ("country", *PLACES):
-                # What is being typed stays when the form is shown for another country.
+                # Typed text stays when the form is shown for another country.
                 attributes["hx-preserve"] = "true"
         for name, text in REQUIRED.items():
             self.fields[name].error_messages["required"] = text

@@ -52,7 +52,7 @@ def lines(**values: str) -> list[str]:
         ({"country": "CN", "region": "Fujian"}, ["Kim", "Street 1", "Town", "Fujian", "China"]),
         # A city that is a province too is named once.
         ({"country": "CN", "region": "上海市", "city": "上海市"}, ["上海市", "Street 1", "Kim", "China"]),
-        # What the country does not write is not lost.
+        # Fields that the country does not write are not lost.
         ({"country": "DE", "region": "Bayern"}, ["Kim", "Street 1", "Town", "Bayern", "Germany"]),
         ({"country": "JP", "region": "東京都", "city": "港区"}, ["東京都", "港区", "Street 1", "Kim", "Japan"]),
         ({"country": "SG", "city": "Singapore", "postcode": "1"}, ["Kim", "Street 1", "SINGAPORE 1", "Singapore"]),
