@@ -25,7 +25,7 @@ SLUG = r"[-a-zA-Z0-9_]{1,200}"
 # The home page and the pages of sales, products and categories, in each language.
 PUBLIC_PAGE = re.compile(rf"/{LANGUAGE}(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?")
 # Lists of the API and their details, which are the same for everybody. Comparing beginnings takes a sixth of the time,
-# and no call for one item, of which a stampede has most, has one of these.
+# and of the calls of a stampede only the live figures of a sale have one of these.
 PUBLIC_ANSWER = re.compile(rf"/api/v1/(?:sales/(?:[1-9][0-9]{{0,17}}/)?|products/(?:{SLUG}/)?|categories/)")
 PUBLIC_ANSWER_BEGINNINGS = ("/api/v1/sales/", "/api/v1/products/", "/api/v1/categories/")
 # The content of a list depends on its query, so a list is kept without a query only.

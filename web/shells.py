@@ -193,10 +193,14 @@ def once_more(shell: Shell, headers: Headers) -> RawAnswer:
 
 def asked_of(scope: Any, path: str) -> dict[str, Any] | None:
     """The arguments of `find` and `answer` for a page, or for a list of the API; None if Django must answer."""
+    of_api = is_of_api(path)
+    # First: open pages ask for live figures each second, and those are not here.
+    if of_api and PUBLIC_ANSWER.fullmatch(path) is None:
+        return None
     headers, variant = scope.headers, ""
     host = scope.authority or headers.get("host") or ""
-    if is_of_api(path):
-        headers = ordinary_headers(scope) if PUBLIC_ANSWER.fullmatch(path) else None
+    if of_api:
+        headers = ordinary_headers(scope)
         variant = variant_of(headers, host) if headers is not None else ""
         if not variant:
             return None

@@ -1,6 +1,5 @@
 """`GET /api/v1/me/`: the personal parts of a public page, in one call."""
 
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, cast
 
@@ -23,11 +22,10 @@ from shop.databases.prepared import Prepared
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.serializers import QueryParameters, TimeField
 from shop.languages.buyer_language import stored_language
-from shop.times.timestamps import rfc3339, to_ms
+from shop.times.timestamps import EPOCH, rfc3339, to_ms
 
 # A page only says that orders await payment; the list of orders shows all of them.
 HOLDS_MAX = 20
-EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class HoldSerializer(serializers.Serializer[Any]):

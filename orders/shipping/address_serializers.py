@@ -18,6 +18,11 @@ def length_max(name: str) -> int:
     return int(getattr(ShippingAddress._meta.get_field(name), "max_length", 0))
 
 
+def optional_field(name: str, *, help_text: str | None = None) -> StringField:
+    """A field that the country of the address may need, or not (shop/addresses/country_rules.py)."""
+    return StringField(max_length=length_max(name), required=False, allow_blank=True, default="", help_text=help_text)
+
+
 def checked(values: dict[str, Any]) -> dict[str, str]:
     """All fields of the address, tidied. Raises ValidationError."""
     tidied = tidy_address(values)
@@ -45,40 +50,19 @@ class CountryField(StringField):
 class AddressSerializer(StrictSerializer):
     name = StringField(max_length=length_max("name"))
     line1 = StringField(max_length=length_max("line1"), help_text="Street and house number.")
-    line2 = StringField(max_length=length_max("line2"), required=False, allow_blank=True, default="")
-    district = StringField(
-        max_length=length_max("district"), required=False, allow_blank=True, default="", help_text="In China: 区县."
-    )
-    city = StringField(
-        max_length=length_max("city"),
-        required=False,
-        allow_blank=True,
-        default="",
-        help_text="Needed in almost all countries.",
-    )
-    region = StringField(
-        max_length=length_max("region"),
-        required=False,
-        allow_blank=True,
-        default="",
+    line2 = optional_field("line2")
+    district = optional_field("district", help_text="In China: 区县.")
+    city = optional_field("city", help_text="Needed in almost all countries.")
+    region = optional_field(
+        "region",
         help_text="Province or state, as a name or a code that the country uses: 浙江省, Zhejiang, CA. Needed where "
         "addresses have one, unless the city says it.",
     )
-    postcode = StringField(
-        max_length=length_max("postcode"),
-        required=False,
-        allow_blank=True,
-        default="",
-        help_text="In the form of the country. Empty where it has none; not needed in China.",
+    postcode = optional_field(
+        "postcode", help_text="In the form of the country. Empty where it has none; not needed in China."
     )
     country = CountryField(help_text="ISO 3166, two letters: CN.")
-    phone = StringField(
-        max_length=length_max("phone"),
-        required=False,
-        allow_blank=True,
-        default="",
-        help_text="For the courier. In China a mobile number, which is needed there.",
-    )
+    phone = optional_field("phone", help_text="For the courier. In China a mobile number, which is needed there.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return checked(attrs)

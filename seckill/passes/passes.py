@@ -112,9 +112,8 @@ def item_id_of(reservation_id: UUID) -> int:
 
 def signatures(body: str) -> list[str]:
     """The signatures of `body` with the current key and with the fallback keys, in this order."""
-    return [
-        signature(body.encode(), key) for key in keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    ]
+    message, keys = body.encode(), keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return [signature(message, key) for key in keys]
 
 
 def signature(message: bytes, key: hmac.HMAC) -> str:

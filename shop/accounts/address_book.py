@@ -26,7 +26,7 @@ def addresses_of(user_id: int) -> QuerySet[Address]:
 
 def default_address(user_id: int | None) -> Address | None:
     """The one that is used first. None for a guest."""
-    return Address.objects.filter(user_id=user_id, is_default=True).first() if user_id is not None else None
+    return addresses_of(user_id).filter(is_default=True).first() if user_id is not None else None
 
 
 def lacks_address(user_id: int) -> bool:

@@ -17,12 +17,12 @@ register = template.Library()
 def money(minor: int, currency: str = "") -> str:
     """`minor` units of `currency` (by default the shop's) in the reader's language: ¥19.00, CN¥19.00."""
     currency = currency or settings.CURRENCY
-    return amount_text(minor, currency, to_locale(get_language() or settings.LANGUAGE_CODE))
+    return formatted_amount(minor, currency, to_locale(get_language() or settings.LANGUAGE_CODE))
 
 
 # A list shows the same prices again and again, and Babel takes longer for one than all else on a card.
 @lru_cache(maxsize=10_000)
-def amount_text(minor: int, currency: str, locale: str) -> str:
+def formatted_amount(minor: int, currency: str, locale: str) -> str:
     return format_currency(to_decimal(minor=minor, currency=currency), currency, locale=locale)
 
 

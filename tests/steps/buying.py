@@ -31,6 +31,18 @@ ADDRESS = {
     "country": "CN",
     "phone": "13800138000",
 }
+# With all fields that an address can have.
+HANGZHOU = {
+    "name": "王小明",
+    "line1": "文三路 478 号",
+    "line2": "3 幢 502 室",
+    "district": "西湖区",
+    "city": "杭州市",
+    "region": "浙江省",
+    "postcode": "310012",
+    "country": "CN",
+    "phone": "+86 138 0013 8000",
+}
 GUEST = "guest@example.com"
 HELD = (OrderStatus.AWAITING_PAYMENT,)
 SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)

@@ -8,18 +8,7 @@ from pytest_django import Settings
 
 from orders.shipping.order_address import DeliveryForm
 from shop.addresses.countries import country_choices, country_name
-
-HANGZHOU = {
-    "name": "王小明",
-    "line1": "文三路 478 号",
-    "line2": "3 幢 502 室",
-    "district": "西湖区",
-    "city": "杭州市",
-    "region": "浙江省",
-    "postcode": "310012",
-    "country": "CN",
-    "phone": "+86 138 0013 8000",
-}
+from tests.steps.buying import HANGZHOU
 
 
 def form(**changes: Any) -> DeliveryForm:

@@ -14,19 +14,8 @@ from orders.models import Order, ShippingAddress
 from seckill.models import SaleItem
 from shop.addresses.address_layout import address_lines
 from shop.models import Address
-from tests.steps.buying import ADDRESS, make_orders
+from tests.steps.buying import ADDRESS, HANGZHOU, make_orders
 
-CHINESE = {
-    "name": "王小明",
-    "line1": "文三路 478 号",
-    "line2": "3 幢 502 室",
-    "district": "西湖区",
-    "city": "杭州市",
-    "region": "浙江省",
-    "postcode": "310012",
-    "country": "CN",
-    "phone": "13800138000",
-}
 IN_LINES = ["310012", "浙江省杭州市西湖区", "文三路 478 号", "3 幢 502 室", "王小明", "中国"]
 
 
@@ -66,8 +55,8 @@ def test_the_order_of_the_lines_is_that_of_the_country(values: dict[str, str], e
 @pytest.fixture
 def paid(buyer: User, item: SaleItem) -> Order:
     (order,) = make_orders(1, buyer=buyer, item=item)
-    ShippingAddress.objects.create(order=order, **CHINESE)
-    Address.objects.create(user=buyer, is_default=True, **CHINESE)
+    ShippingAddress.objects.create(order=order, **HANGZHOU)
+    Address.objects.create(user=buyer, is_default=True, **HANGZHOU)
     return order
 
 

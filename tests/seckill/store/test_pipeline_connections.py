@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -187,7 +188,7 @@ def test_each_reply_is_for_its_call_though_others_were_given_up_or_their_callers
     store: OwnStore, web: RunningPipelines
 ) -> None:
     """The units that a call asks for come back in its yes."""
-    ledger.publish(item_id=8, terms=ledger.Terms(500, 1, TERMS.closes_ms, 60_000, 9, 1900, "CNY"))
+    ledger.publish(item_id=8, terms=replace(TERMS, quantity=500, per_buyer_max=9))
     web.reserve(8)
 
     async def ask() -> list[ledger.Reservation | BaseException]:
@@ -218,7 +219,7 @@ def test_a_server_that_reads_slowly_gets_all_calls(store: OwnStore, web: Running
         return connection
 
     buyers = 500
-    ledger.publish(item_id=8, terms=ledger.Terms(buyers, 1, TERMS.closes_ms, 60_000, 1, 1900, "CNY"))
+    ledger.publish(item_id=8, terms=replace(TERMS, quantity=buyers))
     with (
         mock.patch.object(one_pipeline, "opened", opened_narrow),
         mock.patch.object(one_pipeline, "UNDER_WAY_MAX", buyers),

@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -47,7 +48,7 @@ def store(server: OwnStore, replica: OwnStore, settings: Settings) -> Iterator[O
     server.client.flushall()
     settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS = 1, 800
     with as_reservation_store(server):
-        ledger.publish(item_id=ITEM_ID, terms=ledger.Terms(5_000, 1, TERMS.closes_ms, 60_000, 1, 1900, "CNY"))
+        ledger.publish(item_id=ITEM_ID, terms=replace(TERMS, quantity=5_000))
         yield server
 
 

@@ -5,6 +5,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -19,11 +20,9 @@ from seckill import ledger
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from tests.own_store import OwnStore, running
-from tests.steps.pipelines import SECONDS_MAX, RunningPipelines, running_at
+from tests.steps.pipelines import ITEM_ID, SECONDS_MAX, TERMS, RunningPipelines, running_at
 
-ITEM_ID = 7
 BUYERS = range(1, 2_001)
-TERMS = ledger.Terms(1_500, 1, 4_000_000_000_000, 60_000, 1, 1900, "CNY")
 
 
 def write_certificate(path: Path) -> None:
@@ -99,7 +98,7 @@ def tls_url(server: OwnStore, tmp_path: Path) -> Iterator[str]:
 def test_a_crowd_is_answered_over_tls(tls_url: str, tmp_path: Path, web: RunningPipelines) -> None:
     url = f"{tls_url}?ssl_ca_certs={tmp_path / 'server.pem'}"
     with running_at(url):
-        ledger.publish(item_id=ITEM_ID, terms=TERMS)
+        ledger.publish(item_id=ITEM_ID, terms=replace(TERMS, quantity=1_500))
         answers = web.reserve_at_once(ITEM_ID, buyer_ids=BUYERS)
         outcomes = [answer.outcome.value for answer in answers if isinstance(answer, ledger.Reservation)]
     assert (outcomes.count("reserved"), outcomes.count("held_by_others")) == (1_500, 500)
