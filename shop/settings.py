@@ -173,6 +173,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "shop.http.page_policies.PagePolicies",
     "django.middleware.security.SecurityMiddleware",
     "shop.http.static_of_releases.StaticOfReleases",
     "shop.http.request_log.RequestLog",
@@ -184,7 +185,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "shop.http.page_policies.PagePolicies",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "shop.accounts.second_factor.StaffSecondFactor",

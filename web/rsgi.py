@@ -25,9 +25,7 @@ pipelines = Pipelines()
 application = FrontDoor(
     wsgi_application,
     lanes=all_lanes,
-    views=views,
-    hot_lane=HotLane(views=views, pipelines=pipelines),
-    gate=gate,
+    hot_lane=HotLane(views=views, pipelines=pipelines, gate=gate),
     shells=shells if settings.GATE else None,
     warm_start=WarmStart(
         # The lanes with SQL that a crowd fills. The connections of the others are opened when they are needed.

@@ -5,6 +5,7 @@ is the reservation id, so repeating a call with the same pass is idempotent, and
 more.
 """
 
+import hashlib
 import hmac
 import re
 import secrets
@@ -63,7 +64,7 @@ def give(*, item_id: int, buyer_id: int, network: str) -> tuple[str, int]:
 def issue(*, item_id: int, buyer_id: int, expires_s: int) -> str:
     """A new pass as text, with a new reservation id. `expires_s` is seconds since 1970."""
     body = f"p1.{item_id}.{buyer_id}.{expires_s}.{new_reservation_id(item_id).hex}"
-    return f"{body}.{signatures(body)[0]}"
+    return f"{body}.{signature(body.encode(), keys()[0])}"
 
 
 def expiry_s() -> int:
@@ -87,7 +88,11 @@ def read(text: str) -> Pass:
     if match is None:
         raise PassInvalid
     body, item, buyer, expires, number, signed = match.groups()
-    if not any(hmac.compare_digest(signed, own) for own in signatures(body)):
+    message = body.encode()
+    for key in keys():
+        if hmac.compare_digest(signed, signature(message, key)):
+            break
+    else:
         raise PassInvalid
     if int(expires) <= time.time():
         raise PassExpired
@@ -110,19 +115,36 @@ def item_id_of(reservation_id: UUID) -> int:
     return reservation_id.int >> 80
 
 
-def signatures(body: str) -> list[str]:
-    """The signatures of `body` with the current key and with the fallback keys, in this order."""
-    message, keys = body.encode(), keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return [signature(message, key) for key in keys]
+def keys() -> list["Key"]:
+    """The current key, then the fallback keys."""
+    return keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
 
 
-def signature(message: bytes, key: hmac.HMAC) -> str:
-    signer = key.copy()
-    signer.update(message)
-    return b64_encode(signer.digest()).decode()
+class Key(NamedTuple):
+    """HMAC-SHA-256 (RFC 2104) with a key that both hashes have taken in: copying them costs a quarter of `hmac.new`."""
+
+    inner: "hashlib._Hash"
+    outer: "hashlib._Hash"
+
+
+def signature(message: bytes, key: Key) -> str:
+    inner, outer = key.inner.copy(), key.outer.copy()
+    inner.update(message)
+    outer.update(inner.digest())
+    return b64_encode(outer.digest()).decode()
 
 
 @lru_cache(maxsize=4)
-def keys_of_secrets(*secret_keys: str) -> list[hmac.HMAC]:
-    """An HMAC of nothing with each key: a copy of it costs half of a new one."""
-    return [hmac.new(b"seckill.passes:" + key.encode(), digestmod="sha256") for key in secret_keys]
+def keys_of_secrets(*secret_keys: str) -> list[Key]:
+    return [key_of_secret(secret) for secret in secret_keys]
+
+
+def key_of_secret(secret: str) -> Key:
+    secret_bytes = b"seckill.passes:" + secret.encode()
+    block = hashlib.sha256().block_size
+    if len(secret_bytes) > block:
+        secret_bytes = hashlib.sha256(secret_bytes).digest()
+    padded = secret_bytes.ljust(block, b"\0")
+    return Key(
+        hashlib.sha256(bytes(byte ^ 0x36 for byte in padded)), hashlib.sha256(bytes(byte ^ 0x5C for byte in padded))
+    )

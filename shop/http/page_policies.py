@@ -1,15 +1,29 @@
 """What a page may do in a browser: the Content-Security-Policy of the settings, and no camera, microphone or place."""
 
+from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 # The shop uses none of these. A script that got into a page must not ask its reader for them.
 PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()"
+# Answers of the API need nothing, and may be in no frame. The policy of pages is six times as long.
+JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
+API = "/api/v1/"
+# Browsers read these of pages alone, and each header costs an answer from memory some hundredths of its time.
+OF_PAGES = ("Cross-Origin-Opener-Policy", "Referrer-Policy", "X-Frame-Options")
 
 
 class PagePolicies(CSPMiddleware):
+    """Before the middleware that sets the headers of pages."""
+
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        # A 304 has no content type, and what it says replaces the headers that the browser has kept.
+        if request.path_info.startswith(API):
+            response.headers.setdefault(HEADER, JSON_POLICY)
+            for name in OF_PAGES:
+                response.headers.pop(name, None)
+            return response
         answer: HttpResponseBase = super().process_response(request, response)
         if answer.get("Content-Type", "").startswith("text/html"):
             answer.headers.setdefault("Permissions-Policy", PERMISSIONS)

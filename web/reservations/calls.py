@@ -144,7 +144,7 @@ def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | 
         scope.scheme,
         chosen_language(headers.get("cookie")),
     )
-    return None if sum(len(text) for text in context if text) > CONTEXT_LENGTH_MAX else context
+    return None if sum(map(len, filter(None, context))) > CONTEXT_LENGTH_MAX else context
 
 
 def chosen_language(cookies: str | None) -> str | None:

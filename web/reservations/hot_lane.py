@@ -1,13 +1,15 @@
 """The hot lane: answers ordinary calls without Django's middleware and without DRF, as the views would.
 
-At an opening, all buyers ask at once for passes, reservations and their status. A web process asks the hot lane after
-the gate could not answer and before Django is entered: for a reservation in the event loop, for the others, which ask
-PostgreSQL, in a thread. Every call that is not ordinary (web/reservations/calls.py) goes to its view, which finds out
-what is wrong with it.
+At an opening, all buyers ask at once for live figures, passes, reservations and their status. An ordinary call
+(web/reservations/calls.py) is read once and then tried in three ways:
+`now` answers from memory (web/reservations/gate.py), `ask` asks the reservation store through the pipeline, `in_thread`
+asks PostgreSQL who the caller is. Where none of them is certain, a view answers, and the lane learns from it.
+Calls that are not ordinary go to their view at once, which finds out what is wrong with them.
 
 The bodies come from the functions of the views, the headers from the views' own answers (web/reservations/headers.py).
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
@@ -21,7 +23,9 @@ from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.reservation import ACCEPTED, reserve_in_pipeline
 from seckill.store.pipeline.asking import Pipelines, ServerNotKnown
-from web.reservations.calls import Kind, OrdinaryCall
+from shop.background.faults import Faults
+from web.reservations.calls import Kind, OrdinaryCall, read_call
+from web.reservations.gate import Gate
 from web.reservations.headers import GIVEN, HeaderTemplate, ViewAnswers, answer_of
 from web.reservations.signed_in import SignedInCalls
 from web.wsgi_request import RawAnswer
@@ -33,36 +37,96 @@ ACCEPTED_JSON = '{"id":"%s","units":%d,"amount":"%s","currency":"%s","expires_at
 
 
 class HotLane:
-    """`reserve` is for the event loop. `answer` is called from many threads."""
+    """For one event loop; only `in_thread` and `learn` are called from other threads. After an error a view answers."""
 
-    def __init__(self, *, views: ViewAnswers, pipelines: Pipelines) -> None:
+    def __init__(self, *, views: ViewAnswers, pipelines: Pipelines, gate: Gate | None = None) -> None:
+        """`gate` is None where nothing is answered from memory."""
         # At this level, the middleware writes a line for each request, so every request must reach it.
         self._is_off = logging.getLogger(REQUEST_LOG).isEnabledFor(logging.INFO)
         self._views = views
         self._pipelines = pipelines
+        self._gate = gate
         self._signed_in_calls = SignedInCalls()
+        self._faults = Faults()
 
-    async def reserve(self, call: OrdinaryCall) -> RawAnswer | None:
-        """The answer to a call with a pass, or None if the view must give it, which may repeat what was done."""
-        known = None if self._is_off else self._views.find(call)
+    def read(self, scope: Any, body: bytes) -> OrdinaryCall | None:
+        """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
+        try:
+            return read_call(scope, body)
+        except Exception:
+            self._faults.report("call_not_read")
+            return None
+
+    def now(self, call: OrdinaryCall) -> RawAnswer | None:
+        """The answer from memory: a certain refusal, or live figures."""
+        if self._gate is None:
+            return None
+        try:
+            return self._gate.answer(call)
+        except Exception:
+            self._faults.report("gate_failed")
+            return None
+
+    def must_ask_view(self, call: OrdinaryCall) -> bool:
+        """Whether a view must be asked too, though there is an answer from memory."""
+        return self._gate is not None and self._gate.must_ask(call)
+
+    async def ask(self, call: OrdinaryCall) -> RawAnswer | None:
+        """The reservation store's answer to a call with a pass. A view asked afterwards may repeat what was done."""
+        known = self._views.find(call) if call.pass_ is not None and not self._is_off else None
         # Reserve only if the headers for a yes are known: the view, asked afterwards, would answer `already_reserved`.
         if known is None or call.pass_ is None or (Kind.RESERVATION, Outcome.RESERVED) not in known.templates:
             return None
         try:
             reservation = await reserve_in_pipeline(self._pipelines, pass_=call.pass_, units=call.units)
+            return answer_to(call.pass_, reservation, templates=known.templates, language=known.language)
         except ServerNotKnown:
             return None
-        return answer_to(call.pass_, reservation, templates=known.templates, language=known.language)
-
-    def answer(self, call: OrdinaryCall) -> RawAnswer | None:
-        """The answer to a call of somebody signed in, or None if the view must give it."""
-        known = None if self._is_off else self._views.find(call)
-        # Without a template, no view has answered such a call yet: this one is for the view.
-        template = known.templates.get((call.kind, GIVEN)) if known else None
-        if known is None or template is None:
+        except Exception:
+            self._faults.report("hot_lane_failed")
             return None
-        content = self._signed_in_calls.content(call, language=known.language)
-        return None if content is None else answer_of(template, rendered(content), {})
+
+    def in_thread(self, call: OrdinaryCall) -> RawAnswer | None:
+        """The answer to a call of somebody signed in."""
+        if call.pass_ is not None:
+            return None
+        try:
+            known = None if self._is_off else self._views.find(call)
+            # Without a template, no view has answered such a call yet: this one is for the view.
+            template = known.templates.get((call.kind, GIVEN)) if known else None
+            if known is None or template is None:
+                return None
+            content = self._signed_in_calls.content(call, language=known.language)
+            return None if content is None else answer_of(template, rendered(content), {})
+        except Exception:
+            self._faults.report("hot_lane_failed")
+            return None
+
+    def learn(self, call: OrdinaryCall, answer: RawAnswer) -> None:
+        """Remember the headers of a view's answer."""
+        try:
+            self._views.learn(call, answer)
+        except Exception:
+            self._faults.report("headers_not_learnt")
+
+    def take_in(self, call: OrdinaryCall, answer: RawAnswer) -> float:
+        """Let the memory know of an answer. Returns for how many seconds it must be held back (`Gate.learn`)."""
+        if self._gate is None:
+            return 0.0
+        try:
+            return self._gate.learn(call, answer)
+        except Exception:
+            self._faults.report("gate_failed")
+            return 0.0
+
+    async def finished(self, call: OrdinaryCall, answer: RawAnswer) -> RawAnswer:
+        """What the client gets when a view or the store has answered, as soon as it may hear it."""
+        if call.kind is Kind.SALE_LIVE and answer[0] >= 500:
+            # The gate may know the figures by now, and which items the sale has.
+            return self.now(call) or answer
+        if seconds := self.take_in(call, answer):
+            await asyncio.sleep(seconds)
+        return answer
 
 
 def answer_to(

@@ -99,15 +99,15 @@ class Lane:
 
         async def ask_all() -> list[RawAnswer | None]:
             calls = [read_call(scope_of(request), b"") for request in requests]
-            return await asyncio.gather(*(self.hot.reserve(call) for call in calls if call))
+            return await asyncio.gather(*(self.hot.ask(call) for call in calls if call))
 
         answers = self.loop.run_until_complete(ask_all())
         return [answer for answer in answers if answer is not None]
 
     def _find(self, ordinary: OrdinaryCall) -> RawAnswer | None:
         if ordinary.pass_ is not None:
-            return self.loop.run_until_complete(self.hot.reserve(ordinary))
-        return self.hot.answer(ordinary)
+            return self.loop.run_until_complete(self.hot.ask(ordinary))
+        return self.hot.in_thread(ordinary)
 
 
 def environ(method: str, path: str, *, body: bytes = b"", **more: Any) -> Environ:

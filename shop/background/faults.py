@@ -1,0 +1,24 @@
+"""Logs the errors of what answers before Django. Each may come with every call of a stampede."""
+
+import time
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+# At most one line in this time.
+INTERVAL_SECONDS = 1.0
+
+
+class Faults:
+    """For one event loop and its threads: two errors at once may both be logged."""
+
+    def __init__(self) -> None:
+        self._report_again_s = 0.0
+
+    def report(self, event: str) -> None:
+        """Log the error that is being handled, unless another was logged just before."""
+        now_s = time.monotonic()
+        if now_s >= self._report_again_s:
+            self._report_again_s = now_s + INTERVAL_SECONDS
+            log.exception(event)
