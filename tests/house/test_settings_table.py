@@ -33,13 +33,20 @@ def variables_read(source: str, *, environments: Set[str] = frozenset({"env", "o
 def names_in(node: ast.AST, environments: Set[str]) -> list[ast.expr]:
     """What `node` reads from one of the environments: by an index, by one of its methods, or by a function's."""
     if isinstance(node, ast.Subscript):
-        return [node.slice] if isinstance(node.ctx, ast.Load) and ast.unparse(node.value) in environments else []
+        return [node.slice] if isinstance(node.ctx, ast.Load) and dotted(node.value) in environments else []
     if not isinstance(node, ast.Call):
         return []
-    if any(ast.unparse(argument) in environments for argument in node.args):
+    if any(dotted(argument) in environments for argument in node.args):
         return node.args
     method = node.func if isinstance(node.func, ast.Attribute) and node.func.attr != "setdefault" else None
-    return node.args[:1] if method and ast.unparse(method.value) in environments else []
+    return node.args[:1] if method and dotted(method.value) in environments else []
+
+
+def dotted(node: ast.expr) -> str:
+    """`env` or `os.environ`; empty for anything longer."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 SOURCES = [path.read_text() for app in APPS for path in sorted((ROOT / app).rglob("*.py"))]

@@ -35,9 +35,12 @@ def test_a_flawed_strategy_that_oversells_does_not_make_the_lab_fail(tmp_path: P
     assert "<svg" in (tmp_path / "own-sold.svg").read_text()
 
 
-def test_the_results_page_has_the_figures_of_the_json(tmp_path: Path) -> None:
+def test_quick_presets_take_the_strategies_they_are_given_and_the_results_page_has_the_figures(tmp_path: Path) -> None:
     path = tmp_path / "lab.json"
-    lab("--quick", "--preset", "mixed-units", "--preset", "faults", "--strategies", "all_in_lua", "--json", str(path))
+    presets = ("--preset", "mixed-units", "--preset", "faults")
+    said = lab("--quick", *presets, "--strategies", "all_in_lua", "--json", str(path))
+    assert "mixed-units: 100 buyers, 10 units" in said
+    assert "store_lost" in said
     written = json.loads(path.read_text())
     text = results_page.page(written)
     commands = written["series"][0]["runs"][0]["measures"]["commands_per_attempt"]
@@ -52,12 +55,6 @@ def test_the_exit_code_is_1_if_a_strategy_is_expected_to_be_correct_and_is_not(m
     with pytest.raises(CommandError, match="get_set: oversold by") as failure:
         lab(*SMALL, "--strategies", "get_set")
     assert failure.value.returncode == 1
-
-
-def test_a_quick_preset_takes_the_strategies_it_is_given() -> None:
-    said = lab("--quick", "--preset", "mixed-units", "--preset", "faults", "--strategies", "lua_decr")
-    assert "mixed-units: 100 buyers, 10 units" in said
-    assert "store_lost" in said
 
 
 def test_over_http_it_calls_stampede(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,8 +55,8 @@ def test_the_same_pauses_oversell_without_the_token_or_if_only_writes_check_it(
 
 
 def run_random_schedules(sale: Interleaver) -> None:
-    # Failures need not be minimised: the schedules of the lab show them in few steps.
-    @settings(max_examples=200, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
+    # So many, always the same, show both flaws. They need not be minimised: the schedules of the lab are shorter.
+    @settings(max_examples=100, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
     @given(choices=st.lists(st.integers(0, PAUSE), min_size=6, max_size=16))
     def under_any_schedule(choices: Sequence[int]) -> None:
         sale.restart_sale(stock=1)

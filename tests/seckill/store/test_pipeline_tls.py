@@ -59,8 +59,8 @@ class TlsEnd:
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()
+        # Not `wait_closed`: connections of the pipeline are open still, and end with the loop.
         server.close()
-        await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind_reader, behind_writer = await asyncio.open_connection("127.0.0.1", self._target)
