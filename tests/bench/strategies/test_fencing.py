@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bench.lab.schedules.interleaver import Interleaver, ServerUrls, interleaved
@@ -18,6 +18,9 @@ UrlsOf = Callable[[type[Strategy]], ServerUrls]
 
 # This choice lets more time pass than a lease has, without any watchdog.
 PAUSE, PAUSE_SECONDS = 3, 31.0
+
+# A busy machine is no fault.
+SLOW = [HealthCheck.too_slow]
 
 PLAIN_GET = "return tonumber(redis.call('GET', KEYS[1]) or 0)"
 RAISING_DECRBY = """\
@@ -56,7 +59,14 @@ def test_the_same_pauses_oversell_without_the_token_or_if_only_writes_check_it(
 
 def run_random_schedules(sale: Interleaver) -> None:
     # So many, always the same, show both flaws. They need not be minimised: the schedules of the lab are shorter.
-    @settings(max_examples=100, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
+    @settings(
+        max_examples=100,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=SLOW,
+        phases=[Phase.generate],
+    )
     @given(choices=st.lists(st.integers(0, PAUSE), min_size=6, max_size=16))
     def under_any_schedule(choices: Sequence[int]) -> None:
         sale.restart_sale(stock=1)

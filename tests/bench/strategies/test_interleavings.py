@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from io import StringIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -28,6 +28,8 @@ TRIES_MAX = 5
 
 # So many schedules, always the same, find the flaws of counters without a guard.
 EXAMPLES = 80
+# A busy machine is no fault.
+SLOW = [HealthCheck.too_slow]
 # Which of two or three buyers continues; 6 numbers give each the same chance.
 CHOICES = st.lists(st.integers(0, 5), max_size=30)
 
@@ -61,7 +63,11 @@ def test_no_interleaving_of_live_buyers_oversells_or_loses_count(strategy: type[
     with interleaved(strategy, urls_of(strategy), name=RUN, time_stands_still=True, tries_max=tries_max) as sale:
 
         @settings(
-            max_examples=EXAMPLES if strategy.correct else EXAMPLES // 2, derandomize=True, deadline=None, database=None
+            max_examples=EXAMPLES if strategy.correct else EXAMPLES // 2,
+            derandomize=True,
+            deadline=None,
+            database=None,
+            suppress_health_check=SLOW,
         )
         @given(
             choices=CHOICES,
@@ -87,7 +93,7 @@ def test_no_interleaving_of_live_buyers_oversells_or_loses_count(strategy: type[
 def test_random_schedules_find_the_flaw_of_a_counter_without_a_guard(strategy: type[Strategy], urls_of: UrlsOf) -> None:
     with interleaved(strategy, urls_of(strategy), name=RUN) as sale:
 
-        @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None)
+        @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, suppress_health_check=SLOW)
         @given(choices=CHOICES)
         def under_any_schedule(choices: Sequence[int]) -> None:
             sale.restart_sale(stock=1)

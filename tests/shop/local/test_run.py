@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import re
 import signal
 import socket
 import stat
@@ -16,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from shop.configuration.redis_address import StoreKind
-from shop.local.environment import SERVER_URLS, last_store, read_settings, write_environment
+from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read_settings, write_environment
 from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, living, wait_until
 
@@ -173,38 +174,22 @@ def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
         assert answer.status == 200
 
 
-def test_sigterm_stops_all_and_a_second_start_keeps_what_was_there(run: Run) -> None:
+def test_ctrl_c_stops_all_a_second_start_keeps_what_was_there_and_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:
     secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
     started = descendants(pid=run.process.pid)
     assert len(started) > 6
-
-    run.process.terminate()
+    run.process.send_signal(signal.SIGINT)
     assert run.process.wait(STOP_SECONDS_MAX) == 0
     assert not living(pids=started)
+    assert "Traceback" not in run.printed()
 
     again = start_run(directory=run.directory, port=run.port)
     again.wait_for("Ctrl-C stops everything")
     assert (again.environment()["SECRET_KEY"], again.environment()["STAMPEDE_ADMIN_PASSWORD"]) == secrets_before
     started = descendants(pid=again.process.pid)
-
-    again.process.send_signal(signal.SIGINT)
-    assert again.process.wait(STOP_SECONDS_MAX) == 0
-    assert not living(pids=started)
-    assert "Traceback" not in again.printed()
-
-
-def test_kill_9_of_the_supervisor_leaves_nothing_behind(run: Run) -> None:
-    # Where a shop has run already, it has nothing to set up.
-    run.process.terminate()
-    run.process.wait(STOP_SECONDS_MAX)
-    again = start_run(directory=run.directory, port=run.port)
-    again.wait_for("web server at")
-    started = descendants(pid=again.process.pid)
     assert len(started) > 6
-
     again.process.kill()
     again.process.wait()
-
     wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
 
 
@@ -213,7 +198,7 @@ def test_a_request_to_stop_works_during_the_start(server_directory: Path) -> Non
     run.wait_for("PostgreSQL")
     started = descendants(pid=run.process.pid)
 
-    run.process.send_signal(signal.SIGINT)
+    run.process.terminate()
 
     assert run.process.wait(STOP_SECONDS_MAX) == 0
     assert not living(pids=started)
@@ -233,30 +218,33 @@ def test_a_taken_port_is_named_before_anything_starts(server_directory: Path) ->
     assert not (server_directory / "stampede" / "postgres").exists()
 
 
-@pytest.mark.parametrize("port", ["eight thousand", "0", "65536", "-1", "8000.0", "²"])
-def test_an_impossible_port_is_refused_with_a_sentence(server_directory: Path, port: str) -> None:
-    code, message = refused(directory=server_directory / "stampede", PORT=port)
+def test_an_impossible_setting_is_refused_with_a_sentence(server_directory: Path) -> None:
+    code, message = refused(directory=server_directory / "stampede", PORT="eight thousand")
     assert code == 2
-    assert message == f"PORT is {port!r}, which is not a port: use a number from 1 to 65535.\n"
+    assert message == "PORT is 'eight thousand', which is not a port: use a number from 1 to 65535.\n"
 
 
-def test_some_of_the_addresses_are_not_enough(server_directory: Path) -> None:
-    code, message = refused(directory=server_directory / "stampede", REDIS_URL="redis://127.0.0.1:1/0")
-    assert code == 2
-    assert message.startswith("REDIS_URL set, but DATABASE_URL and SECKILL_REDIS_URL missing.")
+OWN = {"DATABASE_URL": "postgres:///none", "SECKILL_REDIS_URL": "redis://none", "REDIS_URL": "redis://none"}
 
 
-def test_an_unknown_kind_of_store_is_refused_with_a_sentence(server_directory: Path) -> None:
-    code, message = refused(directory=server_directory / "stampede", STORE="raft")
-    assert code == 2
-    assert message == "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, cluster.\n"
-
-
-def test_a_kind_of_store_and_a_store_of_ones_own_are_refused_together(server_directory: Path) -> None:
-    own = {"DATABASE_URL": "postgres:///none", "SECKILL_REDIS_URL": "redis://none", "REDIS_URL": "redis://none"}
-    code, message = refused(directory=server_directory / "stampede", STORE="cluster", **own)
-    assert code == 2
-    assert message.startswith("STORE=cluster asks `make run` to start a reservation store, but SECKILL_REDIS_URL names")
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        *(({"PORT": port}, f"PORT is {port!r}, which is not a port") for port in ("0", "65536", "-1", "8000.0", "²")),
+        ({"REDIS_URL": "redis://none"}, "REDIS_URL set, but DATABASE_URL and SECKILL_REDIS_URL missing."),
+        (
+            {"STORE": "raft"},
+            "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, cluster",
+        ),
+        (
+            {"STORE": "cluster", **OWN},
+            "STORE=cluster asks `make run` to start a reservation store, but SECKILL_REDIS_URL",
+        ),
+    ],
+)
+def test_each_impossible_setting_is_named(tmp_path: Path, environ: dict[str, str], message: str) -> None:
+    with pytest.raises(BadEnvironment, match=f"^{re.escape(message)}"):
+        read_settings(environ=environ, directory=tmp_path)
 
 
 @pytest.mark.parametrize(
