@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.core.cache import cache
 
 from orders import idempotent_calls
 from orders.cart import cart_holder
@@ -41,6 +42,9 @@ DRAIN_SECONDS = 1.0
 # How long such a drain waits after a batch that was not full, so that the next one is fuller: ten batches a second cost
 # a fifth of the processor time of the hundreds that would be taken otherwise. The first batch never waits.
 GATHER_SECONDS = 0.1
+
+# How long the answer to a canary is kept.
+CANARY_SECONDS = 60
 
 # How long the audit of one item may repeat its comparison, since other tasks wait for the process.
 AUDIT_PATIENCE_SECONDS = 5.0
@@ -254,3 +258,9 @@ def close_sessions() -> int:
 def deliver_simulated_events() -> int:
     """The simulated provider sends its webhooks to the shop."""
     return delivery.deliver_due()
+
+
+@queued_task(queue="drain")
+def answer_canary(key: str) -> None:
+    """A pre-flight sends it through each queue (orders/preflight/canaries.py), and looks for the key."""
+    cache.set(key, True, CANARY_SECONDS)

@@ -1,0 +1,63 @@
+"""`manage.py sale_preflight SALE`: everything that must be so before a sale opens."""
+
+import sys
+from argparse import ArgumentParser
+from collections import Counter
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from rich.console import Console
+from rich.text import Text
+
+from orders.preflight.preflight import Finding, Verdict, preflight
+from seckill.models import Sale
+
+MARKS = {Verdict.GOOD: ("✓", "green"), Verdict.WARNING: ("!", "yellow"), Verdict.STOP: ("✗", "red")}
+
+
+class Command(BaseCommand):
+    help = (
+        "Looks at everything that must be so before a sale opens: window, terms, translations, settings, durability "
+        "and memory of both stores, clocks, stock, workers, beat and mails. Each line is good (✓), a warning (!) or a "
+        "stop (✗), with what to do. Changes nothing. Exit code 0: no stop; 1: at least one; 2: no such sale, or "
+        "PostgreSQL is away."
+    )
+    # It looks at them itself, one line each.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("sale", type=int, metavar="SALE", help="the id of the sale, as in its address")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            sale = Sale.objects.filter(pk=options["sale"]).first()
+        except DatabaseError as error:
+            raise CommandError(f"PostgreSQL does not answer: {' '.join(str(error).split())}", returncode=2) from None
+        if sale is None:
+            raise CommandError(f"No such sale: {options['sale']}.", returncode=2)
+        console = Console(file=cast(IO[str], self.stdout))
+        console.print(Text(f"Pre-flight of “{sale}” (sale {sale.pk})", style="bold"))
+        counts: Counter[Verdict] = Counter()
+        for finding in preflight(sale):
+            counts[finding.verdict] += 1
+            show(finding, console=console)
+        self.stdout.write(verdict_on(counts))
+        if counts[Verdict.STOP]:
+            sys.exit(1)
+
+
+def show(finding: Finding, *, console: Console) -> None:
+    mark, style = MARKS[finding.verdict]
+    console.print(Text(f"{mark} {finding.text}", style=style), soft_wrap=True)
+    if finding.todo:
+        console.print(Text(f"  → {finding.todo}"), soft_wrap=True)
+
+
+def verdict_on(counts: Counter[Verdict]) -> str:
+    """The last line of the command."""
+    if counts[Verdict.STOP]:
+        return f"NOT ready: {counts[Verdict.STOP]} to mend, {counts[Verdict.WARNING]} to look at."
+    if counts[Verdict.WARNING]:
+        return f"Ready, with {counts[Verdict.WARNING]} to look at."
+    return "Ready."
