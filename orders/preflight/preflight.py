@@ -159,7 +159,7 @@ def look_at_clocks(_sale: Sale) -> Iterator[Finding]:
             "Let chrony or systemd-timesyncd set the clocks of all hosts. The sale opens by the clock of the store.",
         )
     if not wrong:
-        yield good(f"The clocks of this machine and of {', '.join(apart)} differ by less than a second.")
+        yield good(f"The clocks of {' and of '.join(['this machine', *apart])} differ by less than a second.")
 
 
 def look_at_memory(sale: Sale) -> Iterator[Finding]:

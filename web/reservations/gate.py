@@ -32,6 +32,9 @@ from web.wsgi_request import RawAnswer
 
 # How long all clients get the same bytes: rendering takes ten times as long as answering.
 RENDERED_SECONDS = 0.01
+# Figures of this age are shown, where a refusal needs newer ones: on a busy host the reader may be late, and the view
+# of a sale's figures asks PostgreSQL, which may be away.
+LIVE_AGE_SECONDS_MAX = 0.5
 # How often a view is asked again which items a sale has. A published sale keeps its items.
 SALE_ASKED_SECONDS = 10.0
 # How long the items are remembered while no view can say them, usually because PostgreSQL is away.
@@ -131,7 +134,7 @@ class Gate:
             item_ids = sale.item_ids
         items: list[tuple[int, Counters | None]] = []
         for item_id in item_ids:
-            snapshot = self._snapshots.find(item_id)
+            snapshot = self._snapshots.find(item_id, age_seconds_max=LIVE_AGE_SECONDS_MAX)
             if snapshot is None:
                 # Nobody has asked for a while. Later calls need no view, which perhaps could not answer.
                 self.watch(item_ids if call.kind is Kind.SALE_LIVE else ())

@@ -88,13 +88,13 @@ class Snapshots:
         self._asked_s[item_id] = self.clock_s()
         self._wake_reader(server_of(item_id))
 
-    def find(self, item_id: int) -> Snapshot | Away | None:
+    def find(self, item_id: int, *, age_seconds_max: float = AGE_SECONDS_MAX) -> Snapshot | Away | None:
         """The item's snapshot, if there is a recent one. AWAY: its server does not answer."""
         now_s, is_watched = self.clock_s(), item_id in self._asked_s
         if is_watched:
             self._asked_s[item_id] = now_s
         snapshot = self._snapshots.get(item_id)
-        if snapshot is not None and now_s - snapshot.clock.sent_s <= AGE_SECONDS_MAX:
+        if snapshot is not None and now_s - snapshot.clock.sent_s <= age_seconds_max:
             return snapshot
         server = server_of(item_id)
         if is_watched:

@@ -220,6 +220,20 @@ def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Pro
     assert shadow.gate.answer(call) is None
 
 
+def test_figures_are_shown_for_half_a_second_where_the_reader_is_late(product: Product, shadow: Shadow) -> None:
+    """The view of a sale's figures asks PostgreSQL, and would hold its thread while that is away."""
+    item = make_item(product)
+    path = f"/api/v1/sales/{item.sale_id}/live/"
+    assert APIClient().get(path).status_code == 200
+    call = read_call(Scope("GET", path), b"")
+    assert call is not None
+    shadow.snapshots.clock.now_s += 0.4
+    assert shadow.snapshots.find(item.pk) is None
+    assert shadow.gate.answer(call) is not None
+    shadow.snapshots.clock.now_s += 0.2
+    assert shadow.gate.answer(call) is None
+
+
 def test_the_figures_of_a_sale_that_nobody_looked_at_come_back_without_a_view(product: Product, shadow: Shadow) -> None:
     item = make_item(product)
     path = f"/api/v1/sales/{item.sale_id}/live/"
