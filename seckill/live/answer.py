@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -69,6 +70,16 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
         "opens_at": rfc3339(counters.opens_ms),
         "closes_at": rfc3339(counters.closes_ms),
     }
+
+
+def with_units_offered(counters: Counters | None, offered: int | None) -> Counters | None:
+    """After the end, the quantity is how many units the sale had: the unsold ones leave the store for the stock.
+
+    `offered` None: that is not known, or the item is unlimited.
+    """
+    if counters is None or offered is None or counters.phase is not Phase.ENDED:
+        return counters
+    return replace(counters, quantity=offered)
 
 
 def live_etag(body: dict[str, Any]) -> str:

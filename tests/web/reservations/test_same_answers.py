@@ -199,6 +199,35 @@ def test_a_sale_is_shown_in_one_call(product: Product, shadow: Shadow) -> None:
     assert shadow.answered == [True, True]
 
 
+def unsold_units_leave(item: SaleItem, store: Any) -> None:
+    """The sale is over, and all but one of its five units go back to the stock."""
+    closed(item, store)
+    ledger.adjust(item_id=item.pk, operation_id="return", adjustment=ledger.Adjustment(units=-4))
+    SaleItem.objects.filter(pk=item.pk).update(quantity=1, returned=4)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/sale-items/{item.pk}/live/", "/api/v1/sales/{item.sale_id}/live/"])
+@pytest.mark.parametrize("seen_open", [True, False])
+def test_after_the_end_the_quantity_is_what_the_sale_had(
+    path: str, seen_open: bool, item: SaleItem, store: Any, shadow: Shadow
+) -> None:
+    path = path.format(item=item)
+    if seen_open:
+        assert APIClient().get(path).status_code == 200
+    unsold_units_leave(item, store)
+    if seen_open:
+        # Pages that were open at the end cost PostgreSQL nothing.
+        shadow.snapshots.refresh_all()
+        call = read_call(Scope("GET", path), b"")
+        answer = shadow.gate.answer(call) if call else None
+        assert answer is not None
+        assert b'"quantity":5,' in answer[2]
+    body = APIClient().get(path).json()
+    [figures] = body.get("items", [body])
+    assert (figures["phase"], figures["quantity"], figures["left"]) == ("ended", 5, 1)
+    assert shadow.answered[-1] is True
+
+
 def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:
     item = make_item(product)
     path = f"/api/v1/sales/{item.sale_id}/live/"
