@@ -175,6 +175,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "shop.http.static_of_releases.StaticOfReleases",
+    "shop.http.compression.Compression",
     "shop.http.request_log.RequestLog",
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
