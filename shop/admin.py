@@ -4,8 +4,8 @@ from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
 
-from shop.accounts.address_admin import AddressAdmin
 from shop.accounts.staff_account_admin import GroupAdmin
+from shop.staff.address_admin import AddressAdmin
 from shop.staff.category_admin import CategoryAdmin, TaxRateAdmin
 from shop.staff.journal_admin import StockChangeAdmin
 from shop.staff.product_admin import ProductAdmin

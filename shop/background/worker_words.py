@@ -20,5 +20,5 @@ def say(message: str, *_file: object) -> None:
     os.write(STANDARD_ERROR, line.encode())
 
 
-worker.safe_say = say
+vars(worker)["safe_say"] = say
 logging.captureWarnings(True)

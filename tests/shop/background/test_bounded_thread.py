@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import Future
+from functools import partial
 
 import pytest
 
@@ -25,10 +26,16 @@ def answer_of(answer: Future[int], *, seconds_max: float = 20) -> int:
 def test_callers_give_up_and_one_thread_waits(thread: BoundedThread) -> None:
     goes_on = threading.Event()
     called: list[int] = []
+
+    def hang(number: int) -> int:
+        called.append(number)
+        goes_on.wait()
+        return number
+
     try:
         for number in range(50):
             with pytest.raises(TimeoutError):
-                answer_of(thread.begin(lambda number=number: called.append(number) or goes_on.wait()), seconds_max=0.01)
+                answer_of(thread.begin(partial(hang, number)), seconds_max=0.01)
         assert threads() == 1
     finally:
         goes_on.set()
@@ -38,7 +45,7 @@ def test_callers_give_up_and_one_thread_waits(thread: BoundedThread) -> None:
 
 
 def test_several_callers_at_once_get_their_own_answers(thread: BoundedThread) -> None:
-    answers = [thread.begin(lambda number=number: number) for number in range(20)]
+    answers = [thread.begin(partial(int, number)) for number in range(20)]
     assert [answer_of(answer) for answer in answers] == list(range(20))
 
 

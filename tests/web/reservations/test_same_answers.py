@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
@@ -202,7 +203,7 @@ def test_a_sale_is_shown_in_one_call(product: Product, shadow: Shadow) -> None:
 def unsold_units_leave(item: SaleItem, store: Any) -> None:
     """The sale is over, and all but one of its five units go back to the stock."""
     closed(item, store)
-    ledger.adjust(item_id=item.pk, operation_id="return", adjustment=ledger.Adjustment(units=-4))
+    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-4))
     SaleItem.objects.filter(pk=item.pk).update(quantity=1, returned=4)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -70,16 +70,19 @@ class AddressAdmin(StaffAdmin):
         address = self.get_object(request, object_id)
         return redirect("admin:shop_customer_history", address.user_id) if address else self.changelist_view(request)
 
-    def response_post_save_change(self, request: HttpRequest, obj: Address) -> HttpResponse:
+    def response_post_save_change(self, request: HttpRequest, obj: Address) -> HttpResponseRedirect:
         return redirect("admin:shop_customer_change", obj.user_id)
 
-    def log_change(self, request: HttpRequest, obj: Address, message: Any) -> Any:
-        """In the history of the customer. It says which fields, and no address, since it is kept for longer."""
-        return super().log_change(request, Customer.objects.get(pk=obj.user_id), message)
+    def save_model(self, request: HttpRequest, obj: Address, form: Any, change: bool) -> None:
+        """The history of the customer says which fields, and no address, since it is kept for longer."""
+        super().save_model(request, obj, form, change)
+        if form.changed_data:
+            names = _(", ").join(str(form.fields[name].label) for name in form.changed_data)
+            text = _("Delivery address changed: %(fields)s.") % {"fields": names}
+            super().log_change(request, Customer.objects.get(pk=obj.user_id), text)
 
-    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> str:
-        names = _(", ").join(str(form.fields[name].label) for name in form.changed_data)
-        return _("Delivery address changed: %(fields)s.") % {"fields": names}
+    def log_change(self, request: HttpRequest, obj: Address, message: Any) -> Any:
+        """`save_model` has written it."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return False
