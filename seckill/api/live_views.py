@@ -19,10 +19,9 @@ from seckill import ledger
 from seckill.api.problem_codes import refusals
 from seckill.api.serializers import LiveSerializer, SaleLiveSerializer
 from seckill.items import archive
-from seckill.live.answer import live_body, live_etag, sale_live_body, with_units_offered
+from seckill.live.answer import live_body, live_etag, may_have_given_back, sale_live_body, with_units_offered
 from seckill.live.opening import waiting_pages
 from seckill.models import SaleItem, published_items, published_sales
-from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable
 from shop.http.compression import uncompressed
 from shop.times.timestamps import now_ms
@@ -56,7 +55,7 @@ class LiveView(APIView):
             # PostgreSQL is asked only where the store does not have the item, or it is not verified.
             if counters is None:
                 require_published(item_id)
-            elif counters.phase is Phase.ENDED:
+            elif may_have_given_back(counters):
                 counters = with_units_offered(counters, offered_in(item_id))
         return unless_known(request, live_body(counters, now_ms=now_ms()))
 

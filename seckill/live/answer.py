@@ -72,6 +72,15 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
     }
 
 
+def may_have_given_back(counters: Counters) -> bool:
+    """Whether PostgreSQL must be asked what the item had offered.
+
+    While units are left after the end, they have not gone back to the stock, but for the second in which those of a
+    late hold wait for it.
+    """
+    return counters.phase is Phase.ENDED and counters.left == 0
+
+
 def with_units_offered(counters: Counters | None, offered: int | None) -> Counters | None:
     """After the end, the quantity is how many units the sale had: the unsold ones leave the store for the stock.
 

@@ -18,7 +18,7 @@ from rest_framework.renderers import JSONRenderer
 
 from seckill.api.views import refusal
 from seckill.ledger import Counters, Reservation
-from seckill.live.answer import live_body, live_etag, sale_live_body, with_units_offered
+from seckill.live.answer import live_body, live_etag, may_have_given_back, sale_live_body, with_units_offered
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
@@ -169,7 +169,9 @@ class Gate:
             self._remember_offered(item_id, counters.quantity, until_s=math.inf)
             return counters.quantity
         known = self._offered.get(item_id)
-        return known.units if known is not None and now_s < known.until_s else None
+        if known is not None and now_s < known.until_s:
+            return known.units
+        return None if may_have_given_back(counters) else counters.quantity
 
     def _remember_offered(self, item_id: int, units: int | None, *, until_s: float) -> None:
         if len(self._offered) >= RENDERED_MAX:
@@ -178,7 +180,7 @@ class Gate:
             self._offered[item_id] = Offered(units, until_s)
 
     def _learn_offered(self, item_id: int, figures: dict[str, Any]) -> None:
-        if figures["phase"] == Phase.ENDED:
+        if figures["phase"] == Phase.ENDED and figures["left"] == 0:
             until_s = self._snapshots.clock_s() + OFFERED_REMEMBERED_SECONDS
             self._remember_offered(item_id, figures["quantity"], until_s=until_s)
 
