@@ -34,8 +34,8 @@ class Cause(StrEnum):
     SCRIPT_ERROR = "script_error"
 
 
-# An outage is over after so long without a failed call: the gate and the sweeps ask several times as often.
-QUIET_SECONDS = 10.0
+# An outage is over after so long without a failed call. A process may have only a task that comes twice a minute.
+QUIET_SECONDS = 60.0
 
 
 @dataclass(slots=True)
