@@ -41,8 +41,8 @@ PROBLEMS = [
     Explained(
         "price_changed",
         409,
-        _("A price is not the one that the cart last said. Nothing was ordered."),
-        _("Read the cart, show the buyer the new prices and check out again."),
+        _("A price is not the one that the cart or the order last said. Nothing was ordered or charged."),
+        _("Read the cart, or the order, show the buyer the new prices and repeat the call with the new total."),
     ),
     Explained(
         "shipping_not_offered",

@@ -52,7 +52,7 @@ def asked(pass_: Pass, units: int) -> dict[str, Any]:
 
 
 def unavailable() -> ledger.Reservation:
-    """The answer where the store gives none. It is logged once a second for all calls (seckill/store/failures.py)."""
+    """The answer where the store gives none. It is logged for all calls together (seckill/store/failures.py)."""
     return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
 
 

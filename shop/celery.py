@@ -10,6 +10,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
 app = Celery("stampede")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# Only workers and beat import these modules.
+app.conf.imports = ("shop.background.worker_words",)
 
 
 def messages_waiting(app: Celery, queue: str) -> int:

@@ -176,6 +176,7 @@ MIDDLEWARE = [
     "shop.http.page_policies.PagePolicies",
     "django.middleware.security.SecurityMiddleware",
     "shop.http.static_of_releases.StaticOfReleases",
+    "shop.http.compression.Compression",
     "shop.http.request_log.RequestLog",
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -126,6 +126,8 @@ def lanes() -> list[Lane]:
     """The lanes of one web process, in the order in which a path is compared with them."""
     return [
         Lane("health", path=r"/healthz", threads=1, waiting_seconds_max=2),
+        # What operators ask while a server is silent and all threads of pages wait for it.
+        Lane("operators", path=r"/(readyz|metrics)", threads=2, waiting_seconds_max=2),
         # A rush at the opening waits here, and an answer after some seconds is better than a refusal.
         Lane("reserve", path=RESERVE, threads=8, waiting_seconds_max=5),
         # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL.

@@ -2,15 +2,15 @@
 
 Processes of a shop start and stop all the time, so none of them keeps a counter. Each figure comes from PostgreSQL (an
 index of the outstanding rows alone), from the outboxes in the reservation store, or from the cache: the last audit, and
-how often the reservation store failed. While one of these servers is away, the figures of the others are given, and
-`stampede_source_up` says which one is missing.
+how often the reservation store failed. While one of these servers is away, or silent, the figures of the others are
+given in time, and `stampede_source_up` says which one is missing.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import structlog
 from django.core.cache import cache
 from django.db import Error as DatabaseError
 from django.db.models import Q, QuerySet
@@ -28,17 +28,18 @@ from orders.repair.audit import last_result
 from seckill.models import SaleChange, movable_items
 from seckill.outbox import outbox
 from seckill.store.failures import failure_counts
-from shop.background.outages import AWAY
-from shop.http.health import source_answers
+from shop.background.bounded_thread import in_time
+from shop.background.outages import AWAY, go_on, wait
+from shop.http.health import THREADS, source_answers
 from web.reservations.answer_counts import answer_counts
-
-log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
 # The items of the last scrape that could ask PostgreSQL: their outboxes are watched while it is away. In the cache,
 # because each scrape may meet another process.
 ITEMS_KEY = "web.metrics.items"
+# A whole scrape: Prometheus gives up after ten seconds, and people who look sooner.
+SCRAPE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,18 +115,22 @@ class Sources:
     """The servers, and which of them have answered so far in this scrape."""
 
     def __init__(self) -> None:
+        self._until_s = time.monotonic() + SCRAPE_SECONDS
         self.up = {source: answer == "ok" for source, answer in source_answers().items()}
 
     def read(self, source: str, figures: Callable[[], Iterable[T]], *, missing: Sequence[T]) -> Sequence[T]:
         """What the server says; `missing` if it is away. It is not asked again after a failure."""
         if not self.up[source]:
             return missing
+        work = f"figures of {source}"
         try:
-            return list(figures())
-        except (DatabaseError, *AWAY) as error:
-            log.warning("figures_not_read", source=source, error=repr(error))
+            found = in_time(THREADS[source].begin(lambda: list(figures())), until_s=self._until_s)
+        except (DatabaseError, TimeoutError, *AWAY) as error:
+            wait(work, error)
             self.up[source] = False
             return missing
+        go_on(work)
+        return found
 
 
 def source_metric(up: dict[str, bool]) -> Metric:

@@ -31,8 +31,13 @@ CHINESE_CITIES = (
     ("陕西省", "西安市", "7100"),
 )
 CHINESE_STREETS = ("文一西路", "南京东路", "建国路", "科技园路", "天府大道", "中山北路", "解放大道", "长安南路")
-# Country, city, the beginning of its postcodes.
-OTHER_CITIES = (("DE", "Berlin", "101"), ("GB", "Leeds", "LS1 "), ("SG", "Singapore", "189"), ("US", "Boston", "021"))
+# Country, region, city, and its postcodes with two digits by chance.
+OTHER_CITIES = (
+    ("DE", "", "Berlin", "101{:02}"),
+    ("GB", "", "Leeds", "LS{} 4DY"),
+    ("SG", "", "Singapore", "1895{:02}"),
+    ("US", "MA", "Boston", "021{:02}"),
+)
 OTHER_STREETS = ("Station Road", "Market Street", "Garden Lane", "Hill Street", "Bridge Street", "Park Avenue")
 
 
@@ -101,7 +106,8 @@ def address_of(name: str, is_chinese: bool, draw: random.Random) -> dict[str, st
         phone = f"138{draw.randrange(10**8):08}"
         place = {"region": region, "city": city, "postcode": f"{postcode}{draw.randrange(100):02}", "country": "CN"}
     else:
-        country, city, postcode = draw.choice(OTHER_CITIES)
+        country, region, city, postcode = draw.choice(OTHER_CITIES)
         line1, phone = f"{house} {draw.choice(OTHER_STREETS)}", ""
-        place = {"region": "", "city": city, "postcode": f"{postcode}{draw.randrange(100):02}", "country": country}
+        postcode = postcode.format(draw.randrange(1, 30))
+        place = {"region": region, "city": city, "postcode": postcode, "country": country}
     return {"name": name, "line1": line1, "line2": "", "phone": phone, **place}

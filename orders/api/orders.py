@@ -1,6 +1,7 @@
 """The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
 
 import json
+from decimal import Decimal
 from typing import Any, cast
 from uuid import UUID
 
@@ -41,11 +42,13 @@ from seckill.api.views import refusal
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
+from shop.http.compression import uncompressed
 from shop.http.list_pages import FeedPages, FeedParameters
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
+from shop.templatetags.amounts import money
 from shop.times.timestamps import now_ms, rfc3339
 
 # When to try again if the payment provider did not answer.
@@ -59,6 +62,7 @@ RECORD_LOST = gettext_lazy(
 )
 
 
+@method_decorator(uncompressed, name="dispatch")
 class ReservationStatusView(APIView):
     """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that."""
 
@@ -129,6 +133,9 @@ class PayView(JsonAPIView):
 
     Once the order is paid with a provider, every call returns that payment, and nothing more is charged. A repeated
     call gets the payment as it stands now, since its first answer may name a page that has been closed.
+
+    An order of a flash sale that was not read before gets its buyer's default address, as when it is read. Where that
+    adds the price of a delivery, or the amount is not `expected_total`, no page is opened: `price_changed`.
     """
 
     @extend_schema(
@@ -140,7 +147,7 @@ class PayView(JsonAPIView):
             **refusals(
                 *TOKEN_REFUSALS,
                 *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
-                *("not_awaiting_payment", "time_over", "no_provider"),
+                *("not_awaiting_payment", "time_over", "price_changed", "no_provider"),
                 *("record_lost", "provider_unreachable", "delivery_missing"),
             ),
         },
@@ -158,16 +165,20 @@ class PayView(JsonAPIView):
         if begun.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
             return idempotent_calls.key_refused(begun.state)
         try:
-            response = self.pay(request, order, key, body.validated_data.get("provider"))
+            response = self.pay(request, order, key, asked=body.validated_data)
         except BaseException:
             idempotent_calls.give_up(call)
             raise
         end_call(call, response, answer=None)
         return response
 
-    def pay(self, request: Request, order: Order, key: str, provider_name: str | None) -> HttpResponse:
+    def pay(self, request: Request, order: Order, key: str, *, asked: dict[str, Any]) -> HttpResponse:
+        provider_name = asked.get("provider")
+        seen_amount = Decimal(seen) if (seen := asked.get("expected_total")) else None
         if attach_default(order):
             order = orders_of(request).get(pk=order.pk)
+            if order.shipping_minor and seen_amount is None:
+                return not_payable(StartOutcome.PRICE_CHANGED, order)
         if must_choose(order):
             return problem(
                 status=409,
@@ -176,7 +187,9 @@ class PayView(JsonAPIView):
                 detail=_("Say first where and how the order is sent. What that costs is added to the order."),
             )
         try:
-            start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
+            start = sessions.start(
+                order_id=order.pk, idempotency_key=key, provider_name=provider_name, seen_amount=seen_amount
+            )
         except ProviderUnreachable:
             return provider_away()
         if start.outcome is StartOutcome.NO_PROVIDER and provider_name:
@@ -274,6 +287,10 @@ def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif outcome is StartOutcome.TIME_OVER:
         title, detail = _("The payment deadline has passed"), _("The units go back on sale.")
+    elif outcome is StartOutcome.PRICE_CHANGED:
+        amount = money(order.amount_minor, order.currency)
+        title = _("A price has changed")
+        detail = _("The order costs %(amount)s now, delivery included. Nothing was charged.") % {"amount": amount}
     else:
         title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
     return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)

@@ -10,7 +10,7 @@ from orders.models import Order, OrderLine, OrderStatus, Payment
 from orders.shipping.address_serializers import ShippingAddressSerializer
 from orders.shipping.carriers import tracking_url
 from shop.catalogue.options import OptionSerializer, options_of
-from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, StringField, TimeField
+from shop.http.serializers import AmountField, AmountText, CurrencyText, StrictSerializer, StringField, TimeField
 from shop.prices.money import to_text
 
 RESERVED = "reserved"
@@ -150,6 +150,11 @@ class ReservationStatusSerializer(serializers.Serializer[Any]):
 class PayRequestSerializer(StrictSerializer):
     provider = StringField(
         required=False, max_length=20, help_text="Which provider to pay with, if the shop offers several."
+    )
+    expected_total = AmountField(
+        required=False,
+        help_text="The order's amount that the buyer was shown, delivery included. With any other amount no payment "
+        "page is opened: `price_changed`. Without it, a call that adds the price of a delivery is refused once.",
     )
 
 

@@ -7,6 +7,7 @@ returns the same page.
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
 
 import structlog
@@ -23,6 +24,7 @@ from orders.payments.provider.interface import ProviderRefused, ProviderUnreacha
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import claim_attempt
 from orders.units.lost_payments import sold_in_the_store
+from shop.prices.money import to_decimal
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +39,7 @@ class StartOutcome(StrEnum):
     REPEATED = "repeated"
     NOT_AWAITING_PAYMENT = "not_awaiting_payment"
     TIME_OVER = "time_over"
+    PRICE_CHANGED = "price_changed"
     RECORD_LOST = "record_lost"
     ALREADY_OPEN = "already_open"
     OPENED = "opened"
@@ -50,8 +53,12 @@ class StartResult:
     payment: Payment | None = None
 
 
-def start(*, order_id: int, idempotency_key: str, provider_name: str | None = None) -> StartResult:
+def start(
+    *, order_id: int, idempotency_key: str, provider_name: str | None = None, seen_amount: Decimal | None = None
+) -> StartResult:
     """Open a payment page for the order, or return the one that is open, whatever the key.
+
+    `seen_amount` is what the buyer was shown: with another amount no page is opened.
 
     A key that belongs to a payment that has ended returns that payment, and any key the payment of a paid order. Raises
     ProviderUnreachable; the same call may then be repeated.
@@ -59,7 +66,11 @@ def start(*, order_id: int, idempotency_key: str, provider_name: str | None = No
     # Before the order is read: the store hears of a payment only after PostgreSQL has committed it.
     sold = is_sold_in_the_store(order_id=order_id)
     result = create_payment(
-        order_id=order_id, idempotency_key=idempotency_key, provider_name=provider_name, sold_in_the_store=sold
+        order_id=order_id,
+        idempotency_key=idempotency_key,
+        provider_name=provider_name,
+        seen_amount=seen_amount,
+        sold_in_the_store=sold,
     )
     if result.outcome in (StartOutcome.OPENED, StartOutcome.ALREADY_OPEN) and result.payment and not result.payment.url:
         open_page(payment=result.payment)
@@ -77,7 +88,12 @@ def is_sold_in_the_store(*, order_id: int) -> bool:
 
 
 def create_payment(
-    *, order_id: int, idempotency_key: str, provider_name: str | None, sold_in_the_store: bool
+    *,
+    order_id: int,
+    idempotency_key: str,
+    provider_name: str | None,
+    seen_amount: Decimal | None,
+    sold_in_the_store: bool,
 ) -> StartResult:
     """Create and commit the payment's row. The order is locked, so that two calls at once create only one."""
     names = chosen_providers()
@@ -97,6 +113,8 @@ def create_payment(
             return StartResult(StartOutcome.RECORD_LOST)
         if not Order.objects.filter(pk=order_id, expires_at__gt=Now()).exists():
             return StartResult(StartOutcome.TIME_OVER)
+        if seen_amount not in (None, to_decimal(minor=order.amount_minor, currency=order.currency)):
+            return StartResult(StartOutcome.PRICE_CHANGED)
         pending = Payment.objects.filter(order=order, status=Payment.Status.PENDING).first()
         if pending:
             return StartResult(StartOutcome.ALREADY_OPEN, pending)

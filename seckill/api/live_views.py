@@ -9,6 +9,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.cache import get_conditional_response
+from django.utils.decorators import method_decorator
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,10 +19,11 @@ from seckill import ledger
 from seckill.api.problem_codes import refusals
 from seckill.api.serializers import LiveSerializer, SaleLiveSerializer
 from seckill.items import archive
-from seckill.live.answer import live_body, live_etag, sale_live_body
+from seckill.live.answer import live_body, live_etag, may_have_given_back, sale_live_body, with_units_offered
 from seckill.live.opening import waiting_pages
-from seckill.models import published_items, published_sales
+from seckill.models import SaleItem, published_items, published_sales
 from seckill.store.client import StoreUnreachable
+from shop.http.compression import uncompressed
 from shop.times.timestamps import now_ms
 
 # How long a process remembers that an item is published.
@@ -33,6 +35,7 @@ IF_NONE_MATCH = OpenApiParameter(
 UNCHANGED_OR_MISSING = {304: OpenApiResponse(description="No figure has changed."), **refusals("not_found")}
 
 
+@method_decorator(uncompressed, name="dispatch")
 class LiveView(APIView):
     """An item's current figures, from the reservation store; those of an archived sale are final. Public.
 
@@ -52,9 +55,12 @@ class LiveView(APIView):
             # PostgreSQL is asked only where the store does not have the item, or it is not verified.
             if counters is None:
                 require_published(item_id)
+            elif may_have_given_back(counters):
+                counters = with_units_offered(counters, offered_in(item_id))
         return unless_known(request, live_body(counters, now_ms=now_ms()))
 
 
+@method_decorator(uncompressed, name="dispatch")
 class SaleLiveView(APIView):
     """The current figures of all items of a sale, for a page that shows them together. Public.
 
@@ -73,7 +79,7 @@ class SaleLiveView(APIView):
             counters = archive.counters_of(items)
         waiting_pages.count(sale_id)
         body = sale_live_body(
-            [(item.pk, counters.get(item.pk)) for item in items],
+            [(item.pk, with_units_offered(counters.get(item.pk), item.offered)) for item in items],
             now_ms=now_ms(),
             opening_spread_ms=waiting_pages.opening_spread_ms(sale_id),
         )
@@ -88,6 +94,20 @@ def unless_known(request: Request, body: dict[str, Any]) -> HttpResponse:
     etag = live_etag(body)
     response: HttpResponse = Response(body, headers={"ETag": etag, "Cache-Control": "no-store"})
     return get_conditional_response(request._request, etag=etag, response=response) or response
+
+
+def offered_in(item_id: int) -> int | None:
+    """How many units the item's sale had; None if PostgreSQL does not answer."""
+    with suppress(OperationalError, InterfaceError):
+        return find_offered(item_id, period=int(time.monotonic() // PUBLISHED_REMEMBERED_SECONDS))
+    return None
+
+
+@lru_cache(maxsize=1000)
+def find_offered(item_id: int, *, period: int) -> int | None:
+    """Remembered for a `period`. None for an unlimited item."""
+    item = SaleItem.objects.filter(pk=item_id).first()
+    return item.offered if item else None
 
 
 def require_published(item_id: int) -> None:

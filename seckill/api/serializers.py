@@ -42,7 +42,7 @@ class FiguresSerializer(serializers.Serializer[Any]):
     availability = serializers.ChoiceField(["available", "held_by_others", "sold_out", "unlimited", "unavailable"])
     quantity = serializers.IntegerField(
         allow_null=True,
-        help_text="Units in the sale now. After its end the unsold ones leave it; `sales/{id}/` says how many it had.",
+        help_text="Units in the sale. After its end, how many it had: the unsold ones are in the ordinary stock then.",
     )
     left = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)

@@ -42,6 +42,7 @@ from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
+from shop.http.compression import uncompressed
 from shop.http.list_pages import PageParameters, list_answer
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
@@ -52,6 +53,7 @@ from shop.prices.money import to_text
 from shop.times.timestamps import now_ms, rfc3339, to_ms
 
 
+@method_decorator(uncompressed, name="dispatch")
 class ReservationView(JsonAPIView):
     """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass never reserves twice."""
 
@@ -131,6 +133,7 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
     )
 
 
+@method_decorator(uncompressed, name="dispatch")
 class PassView(JsonAPIView):
     """A pass for the signed-in buyer. Passes are issued from ten minutes before the opening."""
 

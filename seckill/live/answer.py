@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -69,6 +70,25 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
         "opens_at": rfc3339(counters.opens_ms),
         "closes_at": rfc3339(counters.closes_ms),
     }
+
+
+def may_have_given_back(counters: Counters) -> bool:
+    """Whether PostgreSQL must be asked what the item had offered.
+
+    While units are left after the end, they have not gone back to the stock, but for the second in which those of a
+    late hold wait for it.
+    """
+    return counters.phase is Phase.ENDED and counters.left == 0
+
+
+def with_units_offered(counters: Counters | None, offered: int | None) -> Counters | None:
+    """After the end, the quantity is how many units the sale had: the unsold ones leave the store for the stock.
+
+    `offered` None: that is not known, or the item is unlimited.
+    """
+    if counters is None or offered is None or counters.phase is not Phase.ENDED:
+        return counters
+    return replace(counters, quantity=offered)
 
 
 def live_etag(body: dict[str, Any]) -> str:

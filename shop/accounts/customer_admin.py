@@ -9,15 +9,16 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from shop.accounts.address_book import addresses_of
 from shop.accounts.person_admin import PersonAdmin
 from shop.languages.buyer_language import store_language, stored_language
 from shop.models import Customer
-from shop.staff.admin_base import StaffAdmin
+from shop.staff.admin_base import StaffAdmin, once_for_each_row
 
 EDITABLE = ("email", "first_name", "last_name", "is_active")
 
@@ -47,13 +48,13 @@ class CustomerAdmin(PersonAdmin, StaffAdmin):
     form = CustomerForm
     list_display = ["username", "email", "first_name", "last_name", "is_active", "date_joined", "last_login"]
     list_filter = ["is_active", "date_joined"]
-    readonly_fields = ["account_name", "rights", *PersonAdmin.readonly_fields]
+    readonly_fields = ["account_name", "rights", "addresses", *PersonAdmin.readonly_fields]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         account = [("date_joined", "last_login"), "second_factor", "tokens"]
         if request.user.is_superuser:
             account.append("rights")
-        person = ["account_name", "email", ("first_name", "last_name"), "mail_language", "is_active"]
+        person = ["account_name", "email", ("first_name", "last_name"), "mail_language", "is_active", "addresses"]
         return [(None, {"fields": person}), (_("Account"), {"fields": account})]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -91,6 +92,13 @@ class CustomerAdmin(PersonAdmin, StaffAdmin):
     def account_name(self, person: User) -> str:
         """Without the help of Django's field, which is about typing it."""
         return person.get_username()
+
+    @admin.display(description=_("Delivery addresses"))
+    @once_for_each_row
+    def addresses(self, person: User) -> SafeString | str:
+        """The default first. Each leads to its page."""
+        rows = [(reverse("admin:shop_address_change", args=[row.pk]), row) for row in addresses_of(person.pk)]
+        return format_html_join(mark_safe("<br>"), '<a href="{}" class="text-link">{}</a>', rows) or "–"
 
     @admin.display(description=_("Permissions"))
     def rights(self, person: User) -> SafeString:

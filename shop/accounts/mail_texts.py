@@ -125,6 +125,17 @@ def address_changed(facts: Facts) -> AccountMailText:
     return change(facts, _("Your e-mail address was changed"), sentence % addresses)
 
 
+def address_changed_by_staff(facts: Facts) -> AccountMailText:
+    """To the former address. The new one is not in it: the former may be another person's, by a typing error."""
+    sentence = _("Our staff changed the e-mail address of your account. We will not write to %(email)s any more.")
+    return AccountMailText(
+        subject=_("Your e-mail address was changed"),
+        sentences=[sentence % {"email": facts["former"]}],
+        facts=[(_("When"), named_time(facts["timestamp"]))],
+        if_not_you=_("If you did not ask for this, please contact us now."),
+    )
+
+
 def address_confirmed(facts: Facts) -> AccountMailText:
     return change(facts, _("Your e-mail address is confirmed"), _("The e-mail address of your account was confirmed."))
 
@@ -165,7 +176,10 @@ def change(facts: Facts, subject: str, sentence: str) -> AccountMailText:
     )
 
 
-# By the names of allauth's templates. The shop has no sign-in codes, no security keys and no accounts of other sites.
+CHANGED_BY_STAFF = "changed_by_staff"
+
+# By the names of allauth's templates, and one mail of the shop's own. The shop has no sign-in codes, no security keys
+# and no accounts of other sites.
 MAIL_TEXTS: dict[str, Callable[[Facts], AccountMailText]] = {
     "account/email/email_confirmation": confirm_address,
     "account/email/email_confirmation_signup": welcome,
@@ -176,6 +190,7 @@ MAIL_TEXTS: dict[str, Callable[[Facts], AccountMailText]] = {
     "account/email/password_reset": password_changed,
     "account/email/password_set": password_changed,
     "account/email/email_changed": address_changed,
+    CHANGED_BY_STAFF: address_changed_by_staff,
     "account/email/email_confirm": address_confirmed,
     "account/email/email_deleted": address_removed,
     "mfa/email/totp_activated": second_factor_on,

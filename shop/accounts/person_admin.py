@@ -12,11 +12,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext_lazy as _
 
+from shop.accounts import mail_queue
+from shop.accounts.mail_texts import CHANGED_BY_STAFF, account_message
 from shop.http.client_address import client_address
-from shop.languages.buyer_language import stored_language
+from shop.languages.buyer_language import language_of, stored_language
 from shop.models import ApiToken
 from shop.staff.admin_base import ModelAdmin, once_for_each_row
 
@@ -47,7 +49,7 @@ class PersonAdmin(ModelAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if "email" in form.changed_data:
-            follow_staff(person=obj)
+            follow_staff(person=obj, former=form.initial.get("email") or "")
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
@@ -70,14 +72,18 @@ class PersonAdmin(ModelAdmin):
         return valid
 
 
-def follow_staff(*, person: User) -> None:
+def follow_staff(*, person: User, former: str) -> None:
     """Make allauth's table of addresses agree with `person.email`. Former addresses go, and sign in no more.
 
     The new one is not confirmed, since only staff have typed it. One that was confirmed before stays so, as where staff
-    only write it in small letters.
+    only write it in small letters. The former address is told, so that its owner hears of a change by mistake.
     """
     email = person.email.lower()
     with transaction.atomic():
         EmailAddress.objects.filter(user=person).exclude(email=email).delete()
         if email:
             EmailAddress.objects.update_or_create(user=person, email=email, defaults={"primary": True})
+        if former and former.lower() != email:
+            facts = {"former": former, "timestamp": timezone.now()}
+            with translation.override(language_of(user_id=person.pk)):
+                mail_queue.queue(account_message(CHANGED_BY_STAFF, to=former, facts=facts))

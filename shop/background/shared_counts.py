@@ -20,9 +20,12 @@ class SharedCounts:
     """Counts by word. Their keys in the cache server begin with `prefix`."""
 
     def __init__(
-        self, *, prefix: str, thread_name: str, on_write: Callable[[Mapping[str, int]], None] | None = None
+        self, *, prefix: str, thread_name: str, on_write: Callable[[Mapping[str, int]], bool] | None = None
     ) -> None:
-        """`on_write` is told what this process has counted since the last time, at most once a second."""
+        """`on_write` is told what this process has counted since the last time, at most once a second.
+
+        If it returns True it is called again a second later, even if nothing was counted.
+        """
         self._prefix = prefix
         self._on_write = on_write
         self._counts: Counter[str] = Counter()
@@ -39,8 +42,10 @@ class SharedCounts:
         """Add what was counted since the last time to the counts of all processes."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
-        if self._on_write is not None:
-            self._on_write(counts)
+        if self._on_write is not None and self._on_write(counts):
+            self._writer.wake()
+        if not counts:
+            return
         try:
             for word, count in counts.items():
                 cache.add(self._key(word), 0, timeout=None)

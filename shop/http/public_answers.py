@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils.cache import get_conditional_response
 from django.utils.translation import get_language
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
@@ -46,12 +45,8 @@ def public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 
 
 def public_answer(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A 200 to GET or HEAD gets an ETag and may be cached. Names are in the language of the caller.
+    """A 200 to GET or HEAD gets an ETag and may be cached. Names are in the language of the caller."""
 
-    It is compressed: it has no secret whose length could be found out (BREACH).
-    """
-
-    @gzip_page
     @wraps(view)
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)

@@ -16,7 +16,8 @@ ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["
 ADAPTER = documents(DEPLOY / "prometheus" / "adapter-rules.yaml")[0]["externalRules"]
 SCRAPE = documents(DEPLOY / "prometheus" / "prometheus.yml")[0]
 
-pytestmark = pytest.mark.django_db
+# /metrics asks PostgreSQL in a thread of its own, which sees only what is committed.
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def metrics_in(expression: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""A store that fails: why is told apart, said once a second, and nobody waits for a silent one."""
+"""A store that fails: why is told apart, said once, and nobody waits for a silent one."""
 
 import contextvars
 import http.client
@@ -195,25 +195,25 @@ def running_proxy() -> Iterator[Proxy]:
         proxy.stop()
 
 
-def test_failures_are_logged_once_a_second_with_their_number() -> None:
-    failures = FailureLog()
+def test_an_outage_is_two_lines_for_each_cause_the_second_with_the_number_of_calls() -> None:
+    failures = FailureLog(quiet_seconds=2.5)
     with mock.patch.object(store_failures, "log") as log:
-        for _time in range(1000):
-            failures.report(Cause.FULL, "OOM")
-            failures.report(Cause.TIMEOUT, "timed out")
-        wait_until(lambda: logged(log)[Cause.FULL] == 1000, seconds_max=10)
-        wait_until(lambda: logged(log)[Cause.TIMEOUT] == 1000, seconds_max=10)
-    # The first lines come at once, the others when a second has passed.
-    assert log.error.call_count <= 4
-    # The thread writes them after the lines.
-    wait_until(lambda: store_failures.failure_counts()[Cause.FULL] == 1000, seconds_max=10)
 
+        def ended() -> list[Cause]:
+            """Those of this test: the process logs the ends of outages of others too."""
+            return [call.kwargs["cause"] for call in log.warning.call_args_list if call.kwargs["count"] == 3000]
 
-def logged(log: Any) -> dict[Cause, int]:
-    counts = dict.fromkeys(Cause, 0)
-    for call in log.error.call_args_list:
-        counts[Cause(call.kwargs["cause"])] += call.kwargs["count"]
-    return counts
+        # As long as it is not quiet, it is one outage.
+        for _time in range(3):
+            for _call in range(1000):
+                failures.report(Cause.FULL, "OOM of this test")
+                failures.report(Cause.TIMEOUT, "OOM of this test")
+            time.sleep(1.1)
+        assert ended() == []
+        wait_until(lambda: sorted(ended()) == [Cause.FULL, Cause.TIMEOUT], seconds_max=20)
+    begun = [call.kwargs["cause"] for call in log.error.call_args_list if "this test" in call.kwargs["error"]]
+    assert sorted(begun) == [Cause.FULL, Cause.TIMEOUT]
+    assert store_failures.failure_counts()[Cause.FULL] >= 3000
 
 
 @pytest.mark.django_db

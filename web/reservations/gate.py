@@ -7,6 +7,7 @@ Where the gate is not certain, it returns None, and a view answers.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ from rest_framework.renderers import JSONRenderer
 
 from seckill.api.views import refusal
 from seckill.ledger import Counters, Reservation
-from seckill.live.answer import live_body, live_etag, sale_live_body
+from seckill.live.answer import live_body, live_etag, may_have_given_back, sale_live_body, with_units_offered
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
+from seckill.phase import Phase
 from seckill.store.portions import Clock
 from shop.background.shared_counts import SharedCounts
 from shop.times.timestamps import now_ms
@@ -42,6 +44,8 @@ SALE_REMEMBERED_SECONDS = 600.0
 # Clients ask for these, so they are bounded: beyond, all are made again.
 RENDERED_MAX = 10_000
 SALES_MAX = 1_000
+# How long it is remembered what a view said an item had offered. It does not change, unless the sale is opened again.
+OFFERED_REMEMBERED_SECONDS = 60.0
 
 # After these answers the gate begins to watch the item.
 WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
@@ -60,6 +64,14 @@ class KnownSale:
     until_s: float
 
 
+@dataclass(slots=True)
+class Offered:
+    """How many units an item had before its end, by the process's clock."""
+
+    units: int
+    until_s: float
+
+
 class Gate:
     """Used from one event loop."""
 
@@ -71,6 +83,7 @@ class Gate:
         self._snapshots = snapshots or Snapshots()
         self._counts = counts
         self._sales: dict[int, KnownSale] = {}
+        self._offered: dict[int, Offered] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
 
     def watch(self, item_ids: Sequence[int]) -> None:
@@ -141,11 +154,38 @@ class Gate:
                 return None
             if snapshot is not AWAY and snapshot.counters is None:
                 return None
-            items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
+            counters = None if snapshot is AWAY else snapshot.counters_at(now_s)
+            if counters is not None and counters.quantity is not None:
+                offered = self._offered_in(item_id, counters, now_s=now_s)
+                if offered is None:
+                    return None
+                counters = with_units_offered(counters, offered)
+            items.append((item_id, counters))
         if call.kind is Kind.ITEM_LIVE:
             return live_body(items[0][1], now_ms=now_ms())
         opening_spread_ms = waiting_pages.opening_spread_ms(call.object_id)
         return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=opening_spread_ms)
+
+    def _offered_in(self, item_id: int, counters: Counters, *, now_s: float) -> int | None:
+        """How many units the item has, or had before its end; None if only PostgreSQL knows."""
+        if counters.phase is not Phase.ENDED:
+            self._remember_offered(item_id, counters.quantity, until_s=math.inf)
+            return counters.quantity
+        known = self._offered.get(item_id)
+        if known is not None and now_s < known.until_s:
+            return known.units
+        return None if may_have_given_back(counters) else counters.quantity
+
+    def _remember_offered(self, item_id: int, units: int | None, *, until_s: float) -> None:
+        if len(self._offered) >= RENDERED_MAX:
+            self._offered.clear()
+        if units is not None:
+            self._offered[item_id] = Offered(units, until_s)
+
+    def _learn_offered(self, item_id: int, figures: dict[str, Any]) -> None:
+        if figures["phase"] == Phase.ENDED and figures["left"] == 0:
+            until_s = self._snapshots.clock_s() + OFFERED_REMEMBERED_SECONDS
+            self._remember_offered(item_id, figures["quantity"], until_s=until_s)
 
     def _refuse(
         self, item_id: int, pass_: Pass, *, language: str, templates: Mapping[tuple[Kind, str], HeaderTemplate]
@@ -189,6 +229,8 @@ class Gate:
                 # Buyers may no longer see it.
                 self._sales.pop(call.object_id, None)
             return 0.0
+        if call.kind is Kind.ITEM_LIVE and status == 200:
+            self._learn_offered(call.object_id, json.loads(body))
         if call.kind in (Kind.PASS, Kind.STATUS) or status not in WATCHED_STATUSES:
             return 0.0
         is_new_yes = status == 201 and REPLAYED not in headers
@@ -204,6 +246,8 @@ class Gate:
         now_s = self._snapshots.clock_s()
         self._sales[sale_id] = KnownSale(item_ids, now_s + SALE_ASKED_SECONDS, now_s + SALE_REMEMBERED_SECONDS)
         self.watch(item_ids)
+        for item in body["items"]:
+            self._learn_offered(item["id"], item)
 
 
 def certain_refusal(snapshot: Snapshot | Away, *, pass_: Pass, now_s: float) -> Outcome | None:

@@ -12,10 +12,11 @@ from django.utils import timezone
 from bench.demo import past_orders
 from bench.demo.past_orders import NothingToSell, load_orders
 from orders.life import lifecycle, settlement
-from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment, Refund
+from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment, Refund, ShippingAddress
 from orders.payments import refunds
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.stock_audit import audit_stock
+from shop.addresses.address_checks import address_errors, tidy_address
 from shop.demo.loading import load_goods
 from shop.models import Product, StockChange
 
@@ -56,6 +57,8 @@ def test_orders_of_all_states_are_spread_over_months_and_their_books_agree() -> 
 def test_what_belongs_to_an_order_fits_its_status() -> None:
     load_orders(COUNT)
     goods = dict(OrderLine.objects.values_list("order").annotate(total=Sum(F("units") * F("unit_price_minor"))))
+    for address in ShippingAddress.objects.all():
+        assert address_errors(tidy_address(vars(address))) == {}, vars(address)
     for order in Order.objects.select_related("shipping_address").prefetch_related("payments", "mails", "refunds"):
         assert order.amount_minor == goods[order.pk] + order.shipping_minor
         assert order.shipping_address.city

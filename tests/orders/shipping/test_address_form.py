@@ -52,6 +52,30 @@ def test_a_postcode_of_another_form_is_refused_with_an_example(country: str, pos
     assert "One looks like this: " in errors(country=country, postcode=postcode)["postcode"][0]
 
 
+@pytest.mark.parametrize(
+    ("country", "region", "postcode", "taken"),
+    [
+        ("US", "CA", "94103", True),
+        ("US", "California", "94103-1234", True),
+        ("US", "California", "10001", False),
+        # An island of New York whose postcodes are those of Connecticut.
+        ("US", "NY", "06390", True),
+        ("CA", "Ontario", "K1A 0B1", True),
+        ("CA", "Ontario", "V6B 4Y8", False),
+        ("AU", "NSW", "2000", True),
+        ("AU", "NSW", "3000", False),
+        ("JP", "東京都", "154-0023", True),
+        ("JP", "東京都", "530-0001", False),
+        # Of China's mainland the package does not know them.
+        ("CN", "浙江省", "100000", True),
+    ],
+)
+def test_a_postcode_of_another_region_is_refused(country: str, region: str, postcode: str, taken: bool) -> None:
+    found = errors(country=country, region=region, city="x", postcode=postcode).get("postcode", [])
+    assert (found == []) == taken, found
+    assert taken or found[0].startswith(f"{postcode} is no postcode of ")
+
+
 @pytest.mark.parametrize("phone", ["", "13800138000", "(030) 1234-5678", "+49 30/123456", "1.800.555.0199"])
 def test_phone_numbers_are_taken_as_people_write_them(phone: str) -> None:
     assert errors(phone=phone, country="DE", postcode="10115") == {}

@@ -146,8 +146,31 @@ def test_the_api_attaches_it_when_the_order_is_read_or_paid(
     assert (body["shipping_address"]["city"], body["amount"], body["shipping"]["name"]) == ("Suzhou", "27.00", "Post")
     assert press_pay(api, order.number, key="first").status_code == 201
     other = order_of(make_item(make_product(name="Teapot", slug="teapot", price_minor=9900)), buyer)
-    assert press_pay(api, other.number, key="second").status_code == 201
+    # Its buyer has not seen the price of the delivery yet.
+    refused = press_pay(api, other.number, key="second")
+    assert (refused.status_code, refused.json()["code"]) == (409, "price_changed")
+    assert refused.json()["detail"] == "The order costs CN¥27.00 now, delivery included. Nothing was charged."
     assert city_of(other) == "Suzhou"
+    assert press_pay(api, other.number, key="second").status_code == 201
+
+
+def test_the_api_opens_no_page_for_another_total_than_the_buyer_was_shown(
+    order: Order, buyer: User, saved: Address, post: ShippingMethod
+) -> None:
+    api = signed_in(buyer)
+    path = f"/api/v1/orders/{order.number}/pay/"
+
+    def pay(total: str) -> tuple[int, str]:
+        answer = api.post(path, {"expected_total": total}, headers={"Idempotency-Key": f"for {total}"})
+        return answer.status_code, answer.json().get("code", answer.json().get("status"))
+
+    assert pay("19.00") == (409, "price_changed")
+    assert pay("much") == (400, "invalid")
+    assert not order.payments.exists()
+    assert pay("27") == (201, "pending")
+    # The page that is open has this amount.
+    assert pay("26.99") == (409, "price_changed")
+    assert pay("27.00") == (200, "pending")
 
 
 def test_it_goes_with_the_account(client: Client, order: Order, buyer: User, saved: Address) -> None:

@@ -128,6 +128,7 @@ def test_resolving_and_sending_again_are_bounded_too(client: Client, buyer: User
     assert Mail.objects.filter(next_attempt_at__isnull=False).count() == LISTED_MAX
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_metric_of_unsent_mails_returns_to_0_when_none_is_left_to_send(
     client: Client, buyer: User, item: SaleItem
 ) -> None:

@@ -336,6 +336,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_r
     assert "manager" in history
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("attention", [code for code in Attention if code not in ATTENTION_TO_DO])
 def test_what_needs_nothing_done_rings_no_bell_and_can_still_be_read(
     client: Client, order: Order, attention: Attention
@@ -351,6 +352,7 @@ def test_what_needs_nothing_done_rings_no_bell_and_can_still_be_read(
     assert "Needs attention:" not in page
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("attention", ATTENTION_TO_DO)
 def test_what_a_person_must_do_rings(client: Client, order: Order, attention: Attention) -> None:
     Order.objects.update(attention=attention)

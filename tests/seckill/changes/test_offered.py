@@ -33,17 +33,21 @@ def ended(product: Product, buyer: User) -> SaleItem:
     return item
 
 
-def seen_by_the_public(client: Client, item: SaleItem) -> tuple[bool, int]:
-    """Whether the page says the result, and the quantity of the API."""
+def seen_by_the_public(client: Client, item: SaleItem) -> tuple[bool, list[int]]:
+    """Whether the page says the result, and the quantities of the API."""
     [shown] = client.get(f"/api/v1/sales/{item.sale_id}/").json()["items"]
-    return "1 of 5 sold" in text_of(client, item.sale.get_absolute_url()), shown["quantity"]
+    [live] = client.get(f"/api/v1/sales/{item.sale_id}/live/").json()["items"]
+    live_of_item = client.get(f"/api/v1/sale-items/{item.pk}/live/").json()
+    assert (live["sold"], live_of_item["sold"]) == (1, 1)
+    quantities = [one["quantity"] for one in (shown, live, live_of_item)]
+    return "1 of 5 sold" in text_of(client, item.sale.get_absolute_url()), quantities
 
 
 def test_the_result_stays_for_the_public(client: Client, ended: SaleItem) -> None:
     assert (ended.quantity, ended.offered) == (1, 5)
-    assert seen_by_the_public(client, ended) == (True, 5)
+    assert seen_by_the_public(client, ended) == (True, [5, 5, 5])
     SaleItem.objects.update(archived_at=timezone.now())
-    assert seen_by_the_public(client, ended) == (True, 5)
+    assert seen_by_the_public(client, ended) == (True, [5, 5, 5])
 
 
 def test_staff_see_it_and_are_offered_no_change_of_units(as_manager: Client, ended: SaleItem) -> None:

@@ -38,6 +38,7 @@ def facts(user: User) -> dict[str, object]:
         "from_email": "old@example.com",
         "to_email": "new@example.com",
         "deleted_email": "old@example.com",
+        "former": "old@example.com",
         "timestamp": timezone.now(),
         "ip": "192.0.2.1",
         "user_agent": "<b>Firefox</b>",

@@ -60,7 +60,6 @@ def test_the_reader_chooses_the_size_of_a_page(buyer: User, item: SaleItem) -> N
 def test_no_cache_keeps_what_is_personal(order: Order, buyer: User, path: str) -> None:
     answer = signed_in(buyer).get(f"/api/v1/{path.format(number=order.number)}", headers=ZIPPED)
     assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
-    assert "Content-Encoding" not in answer
 
 
 @pytest.mark.parametrize("path", ["sales/", "sales/{sale}/", "products/", "products/longjing/"])

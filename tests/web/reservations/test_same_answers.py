@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
@@ -197,6 +198,38 @@ def test_a_sale_is_shown_in_one_call(product: Product, shadow: Shadow) -> None:
     assert set(body) == {"items", "server_time", "poll_after_ms", "opening_spread_ms"}
     assert set(alone) == {*figures, "server_time", "poll_after_ms"} - {"id"}
     assert shadow.answered == [True, True]
+
+
+def unsold_units_leave(item: SaleItem, store: Any) -> None:
+    """One of five units is sold, and after the end the others go back to the stock."""
+    sold = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=sold, buyer_id=1000, units=1)
+    ledger.confirm(item_id=item.pk, reservation_ids=[sold])
+    closed(item, store)
+    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-4))
+    SaleItem.objects.filter(pk=item.pk).update(quantity=1, returned=4)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/sale-items/{item.pk}/live/", "/api/v1/sales/{item.sale_id}/live/"])
+@pytest.mark.parametrize("seen_open", [True, False])
+def test_after_the_end_the_quantity_is_what_the_sale_had(
+    path: str, seen_open: bool, item: SaleItem, store: Any, shadow: Shadow
+) -> None:
+    path = path.format(item=item)
+    if seen_open:
+        assert APIClient().get(path).status_code == 200
+    unsold_units_leave(item, store)
+    if seen_open:
+        # Pages that were open at the end cost PostgreSQL nothing.
+        shadow.snapshots.refresh_all()
+        call = read_call(Scope("GET", path), b"")
+        answer = shadow.gate.answer(call) if call else None
+        assert answer is not None
+        assert b'"quantity":5,' in answer[2]
+    body = APIClient().get(path).json()
+    [figures] = body.get("items", [body])
+    assert (figures["phase"], figures["quantity"], figures["left"]) == ("ended", 5, 0)
+    assert shadow.answered[-1] is True
 
 
 def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:

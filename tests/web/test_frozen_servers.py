@@ -1,4 +1,4 @@
-"""PostgreSQL that does not answer holds the threads of pages, and buyers with a pass go on reserving."""
+"""A server that is silent holds the threads of pages; buyers with a pass go on reserving, and operators see it."""
 
 import http.client
 import json
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import Thread
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from bench.faults.wire.proxy import Mode, Proxy
@@ -17,36 +17,47 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.live_shop import environment, live_web
 from tests.own_store import free_port
+from tests.processes import wait_until
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FROZEN_SECONDS = 20.0
+SOURCES = ("database", "reservation_store", "cache", "broker")
+# The variables of the shop's servers, by the names that /metrics gives them.
+VARIABLES = {"database": "DATABASE_URL", "reservation_store": "SECKILL_REDIS_URL", "cache": "REDIS_URL"}
 
 
 @pytest.fixture
-def link() -> Iterator[Proxy]:
-    """A way to PostgreSQL of this test's own, since other tests need the server meanwhile."""
+def proxy() -> Iterator[Proxy]:
+    """Ways to the servers of this test's own, since other tests need the servers meanwhile."""
     proxy = Proxy()
-    proxy.add("postgres", port=free_port(), target_port=urlsplit(settings.DATABASE_URL).port or 5432)
+    for name, variable in VARIABLES.items():
+        target_port = urlsplit(environment()[variable]).port
+        assert target_port
+        proxy.add(name, port=free_port(), target_port=target_port)
     yield proxy
     proxy.stop()
 
 
 @contextmanager
-def frozen_postgres(link: Proxy) -> Iterator[None]:
+def frozen(proxy: Proxy, name: str) -> Iterator[None]:
     """As with SIGSTOP, connections are accepted and nothing is answered."""
-    link.switch(Mode.STALL, "postgres")
+    proxy.switch(Mode.STALL, name)
     try:
         yield
     finally:
-        link.switch(Mode.PASS, "postgres")
+        proxy.switch(Mode.PASS, name)
 
 
-def database_through(link: Proxy) -> str:
-    address = urlsplit(environment()["DATABASE_URL"])
-    netloc = address.netloc.rpartition("@")[0] + f"@127.0.0.1:{link.port('postgres')}"
-    return address._replace(netloc=netloc).geturl()
+def through(proxy: Proxy, *names: str) -> dict[str, str]:
+    """The addresses of these servers by the proxy, by their variables."""
+    found = {}
+    for name in names:
+        address = urlsplit(environment()[VARIABLES[name]])
+        netloc = address.netloc.rpartition("@")[0] + f"@127.0.0.1:{proxy.port(name)}"
+        found[VARIABLES[name]] = address._replace(netloc=netloc).geturl()
+    return found
 
 
 def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:
@@ -64,18 +75,18 @@ def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int
 
 
 def test_reservations_go_on_while_postgresql_is_frozen(
-    product: Product, pass_for: Callable[..., str], link: Proxy
+    product: Product, pass_for: Callable[..., str], proxy: Proxy
 ) -> None:
     item = make_item(product, quantity=1000)
     buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(200)])
     passes = [pass_for(buyer, item) for buyer in buyers]
-    with live_web(DATABASE_URL=database_through(link)) as url:
+    with live_web(**through(proxy, "database")) as url:
         port = urlsplit(url).port or 0
         # Each of the processes behind the port gets to know the home page.
         assert {call(port, "GET", "/")[0] for _ in range(40)} == {200}
         # It has one process: PostgreSQL tells it the items of the sale.
         assert call(port, "GET", f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
-        with frozen_postgres(link):
+        with frozen(proxy, "database"):
             began_s = time.monotonic()
             pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
             for page in pages:
@@ -92,6 +103,38 @@ def test_reservations_go_on_while_postgresql_is_frozen(
     assert statuses == dict.fromkeys(others, {200})
     # Milliseconds on an idle machine.
     assert max(*slowest.values(), *(seconds for _status, seconds in reserved)) < 2
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_operators_see_which_server_is_frozen(name: str, proxy: Proxy) -> None:
+    with live_web(**through(proxy, *VARIABLES)) as url:
+        port = urlsplit(url).port or 0
+        assert sources_up(url) == dict.fromkeys(SOURCES, 1)
+        with frozen(proxy, name):
+            # More than there are threads for pages.
+            pages = [Thread(target=load_pages, args=(port, time.monotonic() + 10)) for _ in range(12)]
+            for page in pages:
+                page.start()
+            time.sleep(1)
+            for _ in range(4):
+                assert sources_up(url) == {source: source != name for source in SOURCES}
+                status, seconds = call(port, "GET", "/readyz")
+                assert status == 503
+                assert seconds < 3
+                assert call(port, "GET", "/healthz")[0] == 200
+        for page in pages:
+            page.join()
+        wait_until(lambda: all(sources_up(url).values()), seconds_max=30)
+
+
+def sources_up(url: str) -> dict[str, float]:
+    """What /metrics says of the servers, within some two seconds; some more on a busy machine."""
+    started_s = time.monotonic()
+    with urlopen(f"{url}/metrics", timeout=8) as answer:
+        text = answer.read().decode()
+    assert time.monotonic() - started_s < 3
+    assert ("stampede_orders_overdue" in text) == ('up{source="database"} 1' in text)
+    return {source: float(text.partition(f'up{{source="{source}"}} ')[2].partition("\n")[0]) for source in SOURCES}
 
 
 def load_pages(port: int, until_s: float) -> None:

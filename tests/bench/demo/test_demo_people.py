@@ -1,0 +1,18 @@
+"""The people of the demo shop live where its own rules for addresses allow it."""
+
+import random
+
+import pytest
+
+from bench.demo.demo_people import CHINESE_CITIES, OTHER_CITIES, address_of
+from shop.addresses.address_checks import address_errors, tidy_address
+
+
+@pytest.mark.parametrize("is_chinese", [True, False])
+def test_each_address_is_one_that_the_shop_takes_as_it_is(is_chinese: bool) -> None:
+    addresses = [address_of("Wei Wang", is_chinese, random.Random(number)) for number in range(300)]
+    assert len({address["city"] for address in addresses}) == len(CHINESE_CITIES if is_chinese else OTHER_CITIES)
+    for address in addresses:
+        tidied = tidy_address(address)
+        assert address_errors(tidied) == {}, address
+        assert {name: tidied[name] for name in address} == address
