@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.invoices.writing import write_invoice, write_note
+from orders.life import ended_unpaid
 from orders.life.settlement import settle_now
 from orders.mails import sending
 from orders.models import REFUNDS, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
@@ -199,6 +200,7 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
             expired = end_unpaid(order_ids=unpaid, status=OrderStatus.EXPIRED)
             if expired:
                 settle_now(expired)
+                ended_unpaid.count(expired)
             return len(expired)
         staying += [pk for pk, _ in batch]
     return 0
