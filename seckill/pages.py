@@ -18,16 +18,17 @@ from django.views.decorators.http import require_http_methods
 
 from seckill import ledger
 from seckill.live.offers import Offer, offers_of
-from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts
+from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts, unpaid_too_often
 from seckill.models import NoPass, Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes
+from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from shop.accounts.address_book import lacks_address
 from shop.http.client_address import client_network
-from shop.http.problems import limit_reached
+from shop.http.problems import limit_reached, page_or_problem
 from shop.http.public_answers import public_page
 from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import chosen_language
@@ -108,6 +109,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     if request.method != "POST":
         try:
             return show_item(request, item)
+        except HoldsUnpaid as error:
+            return page_or_problem(request, **unpaid_too_often(error.retry_after_seconds))
         except LimitReached as error:
             return limit_reached(request, error)
     back = redirect("reserve", item.pk)

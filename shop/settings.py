@@ -96,6 +96,7 @@ LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 # --- Limits ------------------------------------------------------------------------------------------------------
 # How often an account, a client address or a mailbox may do something: docs/settings.md says which.
 CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
+UNPAID_HOLD_LIMIT: str = rate(env, "UNPAID_HOLD_LIMIT", default="3/day")
 CART_LIMIT: str = rate(env, "CART_LIMIT", default="120/minute")
 CHECKOUT_LIMIT: str = rate(env, "CHECKOUT_LIMIT", default="10/10minutes")
 CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default="30/10minutes")

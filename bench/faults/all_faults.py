@@ -22,6 +22,7 @@ from bench.faults.kinds import (
     standbys,
     store_outages,
 )
+from bench.faults.kinds.crowds import bots
 from bench.faults.kinds.ordinary import checkouts, ordinary_expiry, part_refunds, shared_stock
 from bench.faults.kinds.replicas import primaries, promises
 
@@ -109,6 +110,7 @@ FAULTS: tuple[type[Fault], ...] = (
     network.PostgresLinkStalled,
     frozen_servers.PostgresFrozen,
     frozen_servers.SlowBodies,
+    bots.Bots,
     clocks.WorkerClockAhead,
     clocks.WorkerClockBehind,
     clocks.BeatClockAhead,

@@ -1,8 +1,11 @@
-"""`PUT /api/v1/orders/{number}/shipping-address/`: where the order goes, until it was sent."""
+"""`PUT /api/v1/orders/{number}/shipping-address/`: where the order goes, until it was sent; and its invoice, until it
+is paid.
+"""
 
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -13,6 +16,8 @@ from rest_framework.response import Response
 
 from orders.api.orders import orders_of
 from orders.api.serializers import OrderSerializer
+from orders.invoices.billing import BILLING_FIELDS, billing_address_field, store_billing, vat_number_field
+from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import AddressSerializer
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
@@ -31,14 +36,19 @@ class OrderDeliverySerializer(AddressSerializer):
         "yet. Its price is added to the order. Not needed where the shop has no shipping methods.",
     )
 
+    billing_address = billing_address_field()
+    vat_number = vat_number_field()
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {**super().validate(attrs), "shipping_method": attrs.get("shipping_method", "")}
+        """What is not given of the invoice stays as it is."""
+        billing = {name: attrs[name] for name in BILLING_FIELDS if name in attrs}
+        return {**super().validate(attrs), "shipping_method": attrs.get("shipping_method", ""), **billing}
 
 
 class OrderAddressView(JsonAPIView):
     """Set or replace the delivery address of one of the buyer's orders that was not sent yet.
 
-    Orders of a flash sale get their way of sending here too.
+    Orders of a flash sale get their way of sending here too, and every unpaid order what its invoice says.
     """
 
     @extend_schema(
@@ -58,16 +68,14 @@ class OrderAddressView(JsonAPIView):
         body.is_valid(raise_exception=True)
         values = dict(body.validated_data)
         method = values.pop("shipping_method")
+        billing = {name: values.pop(name) for name in BILLING_FIELDS if name in values}
         countries = countries_of(order)
         if countries is not None and values["country"] not in countries:
             paid_for = only_country(order) in countries
             text = _("Delivery was paid for another country.") if paid_for else _("The shop does not send there.")
             raise serializers.ValidationError({"country": text})
-        if choice_open(order):
-            outcome = store_delivery(order_id=order.pk, values=values, method=method)
-        else:
-            stored = store_address(order_id=order.pk, values=values)
-            outcome = DeliveryOutcome.STORED if stored else DeliveryOutcome.FIXED
+        with transaction.atomic():
+            outcome = stored(order, values, method=method, billing=billing)
         if outcome is DeliveryOutcome.NOT_OFFERED:
             return problem(
                 status=409,
@@ -80,8 +88,23 @@ class OrderAddressView(JsonAPIView):
                 status=409,
                 code="address_fixed",
                 title=_("The address can no longer be changed"),
-                detail=_("The order has been sent, or it has ended."),
+                detail=_("The order has been sent, or it has ended. What an invoice says is fixed with the payment."),
                 order_status=order.status,
             )
         shown = orders_of(request).get(pk=order.pk)
         return Response(OrderSerializer(shown).data, headers={"Cache-Control": "no-store"})
+
+
+def stored(order: Order, values: dict[str, str], *, method: str, billing: dict[str, str]) -> DeliveryOutcome:
+    """All of it or nothing. Call it in a transaction."""
+    # Locked first: a payment writes the invoice under the same lock.
+    list(Order.objects.select_for_update().filter(pk=order.pk).values_list("pk"))
+    if not store_billing(order_id=order.pk, values=billing):
+        return DeliveryOutcome.FIXED
+    if choice_open(order):
+        outcome = store_delivery(order_id=order.pk, values=values, method=method)
+    else:
+        outcome = DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
+    if outcome is not DeliveryOutcome.STORED:
+        transaction.set_rollback(True)
+    return outcome

@@ -83,6 +83,8 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "lines",
             "shipping",
             "shipping_address",
+            "billing_address",
+            "vat_number",
             "taxes",
             "tracking",
             "refunded",

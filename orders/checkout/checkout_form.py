@@ -6,11 +6,11 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from orders.checkout.serializers import EMAIL_LENGTH_MAX, NOTE_LENGTH_MAX
-from orders.models.order import BILLING_LENGTH_MAX, VAT_NUMBER_LENGTH_MAX
+from orders.invoices.billing import BillingForm
 from orders.shipping.order_address import DeliveryForm
 
 
-class ContactForm(forms.Form):
+class ContactForm(BillingForm):
     """The fields besides the address. Mails to an account go to the account's own address."""
 
     email = forms.EmailField(
@@ -25,20 +25,6 @@ class ContactForm(forms.Form):
         max_length=NOTE_LENGTH_MAX,
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
-    )
-
-    billing_address = forms.CharField(
-        label=_("Name and address on the invoice (optional)"),
-        max_length=BILLING_LENGTH_MAX,
-        required=False,
-        help_text=_("Only if they are not those of the delivery."),
-        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "billing street-address"}),
-    )
-    vat_number = forms.CharField(
-        label=_("VAT number (optional)"),
-        max_length=VAT_NUMBER_LENGTH_MAX,
-        required=False,
-        help_text=_("For the invoice of a company."),
     )
 
     def __init__(self, *args: Any, is_guest: bool, **kwargs: Any) -> None:

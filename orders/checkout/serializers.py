@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from orders.models.order import BILLING_LENGTH_MAX, VAT_NUMBER_LENGTH_MAX
+from orders.invoices.billing import billing_address_field, vat_number_field
 from orders.shipping.address_serializers import AddressSerializer
 from shop.http.serializers import AmountField, AmountText, CurrencyText, StrictSerializer, StringField
 
@@ -26,20 +26,8 @@ class CheckoutSerializer(StrictSerializer):
         "`price_changed`. Without it, prices count as seen that any call or page has shown.",
     )
     note = StringField(required=False, allow_blank=True, max_length=NOTE_LENGTH_MAX, default="")
-    billing_address = StringField(
-        required=False,
-        allow_blank=True,
-        max_length=BILLING_LENGTH_MAX,
-        default="",
-        help_text="Name and address on the invoice, in lines, where they are not those of the delivery.",
-    )
-    vat_number = StringField(
-        required=False,
-        allow_blank=True,
-        max_length=VAT_NUMBER_LENGTH_MAX,
-        default="",
-        help_text="For the invoice of a company.",
-    )
+    billing_address = billing_address_field(default="")
+    vat_number = vat_number_field(default="")
 
 
 class ShippingMethodSerializer(serializers.Serializer[Any]):

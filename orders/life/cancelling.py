@@ -1,6 +1,7 @@
 """A buyer cancels an order. Buyers who cancel again and again have to wait, since others see the units come and go.
 
-Cancels are counted for each buyer and item. An order that cannot be cancelled now ends by itself at its deadline.
+Cancels are counted for each buyer and item. An order that cannot be cancelled now ends by itself at its deadline. The
+time for which the units were held counts too, as that of a hold that expires (orders/life/ended_unpaid.py).
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from orders.life import lifecycle
+from orders.life import ended_unpaid, lifecycle
 from orders.life.settlement import settle_now
 from orders.models import Order, OrderStatus
 from shop.http import rate_limits
@@ -47,8 +48,10 @@ def cancel(*, order: Order) -> CancelAnswer:
                 )
     except LimitReached as refusal:
         return CancelAnswer(CancelOutcome.TOO_OFTEN, retry_after_seconds=refusal.retry_after_seconds)
-    cancelled = lifecycle.cancel(order_id=order.pk)
-    return CancelAnswer(CancelOutcome.CANCELLED if cancelled else CancelOutcome.NOT_AWAITING_PAYMENT)
+    if not lifecycle.cancel(order_id=order.pk):
+        return CancelAnswer(CancelOutcome.NOT_AWAITING_PAYMENT)
+    ended_unpaid.count([order.pk])
+    return CancelAnswer(CancelOutcome.CANCELLED)
 
 
 def cancel_unpaid_of(*, buyer_id: int) -> int:

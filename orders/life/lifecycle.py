@@ -8,7 +8,7 @@ that a provider reports come through `orders/payments/inbox.py`, which calls the
 Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from django.contrib.auth.models import User
@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.invoices.writing import write_invoice, write_note
+from orders.life import ended_unpaid
 from orders.life.settlement import settle_now
 from orders.mails import sending
 from orders.models import REFUNDS, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
@@ -66,13 +67,27 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
 
 def ship(*, order_id: int, carrier: str = "", tracking_number: str = "") -> bool:
     """The goods of a paid order have left. The buyer hears of it by mail. False if the order is not paid."""
+    return not ship_all(parcels={order_id: {"carrier": carrier, "tracking_number": tracking_number}})
+
+
+def ship_all(*, parcels: Mapping[int, Mapping[str, str]]) -> set[int]:
+    """Mark orders as shipped, each with its `carrier` and `tracking_number`, by a few statements for all of them.
+
+    All or none: returns those that are not paid, and changes nothing then.
+    """
     with transaction.atomic():
-        paid = Order.objects.filter(pk=order_id, status=OrderStatus.PAID)
-        sent = {"carrier": carrier.strip(), "tracking_number": tracking_number.strip(), "shipped_at": timezone.now()}
-        if paid.update(status=OrderStatus.SHIPPED, **sent) != 1:
-            return False
-        sending.enqueue(order_ids=[order_id], kind=Mail.Kind.SHIPPED)
-    return True
+        paid = Order.objects.select_for_update(no_key=True).filter(pk__in=parcels, status=OrderStatus.PAID)
+        orders = list(paid.order_by("pk"))
+        if refused := parcels.keys() - {order.pk for order in orders}:
+            return refused
+        for order in orders:
+            order.status, order.shipped_at = OrderStatus.SHIPPED, timezone.now()
+            order.carrier = parcels[order.pk]["carrier"].strip()
+            order.tracking_number = parcels[order.pk]["tracking_number"].strip()
+        columns = ["status", "carrier", "tracking_number", "shipped_at"]
+        Order.objects.bulk_update(orders, columns, batch_size=BATCH_MAX)
+        sending.enqueue(order_ids=parcels, kind=Mail.Kind.SHIPPED)
+    return set()
 
 
 def correct_tracking(*, order_id: int, carrier: str, tracking_number: str) -> bool:
@@ -199,6 +214,7 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
             expired = end_unpaid(order_ids=unpaid, status=OrderStatus.EXPIRED)
             if expired:
                 settle_now(expired)
+                ended_unpaid.count(expired)
             return len(expired)
         staying += [pk for pk, _ in batch]
     return 0

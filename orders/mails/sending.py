@@ -165,10 +165,11 @@ def wait_for_server(mail: Mail, error: Exception) -> None:
 def schedule_retry(mail: Mail, error: Exception) -> None:
     """Try again later, doubling the pause each time; give up after `ATTEMPTS_MAX`."""
     if mail.attempts >= ATTEMPTS_MAX:
-        log.error("mail_given_up", mail=mail.pk, order=str(mail.order.number), error=str(error))
+        log.error("mail_given_up", mail=mail.pk, order=str(mail.order.number), error=type(error).__name__)
         update_mail(mail, next_attempt_at=None, last_error=text_of(error))
         return
-    log.warning("mail_refused", mail=mail.pk, attempts=mail.attempts, error=str(error))
+    # A refusal names the address, so the text is with the mail alone.
+    log.warning("mail_refused", mail=mail.pk, attempts=mail.attempts, error=type(error).__name__)
     update_mail(mail, next_attempt_at=retry_time(attempts=mail.attempts), last_error=text_of(error))
 
 

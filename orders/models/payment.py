@@ -108,7 +108,8 @@ class RecordedPayment(models.Model):
 class PaymentEvent(models.Model):
     """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row.
 
-    `order_number` and `reservation_id` are those that the provider was told with the payment, if any.
+    `order_number` and `reservation_id` are those that the provider was told with the payment, if any. `part_minor` is
+    the refund that the event is about, where the amount is the sum of all refunds.
     """
 
     provider = models.CharField(_("provider"), max_length=20)
@@ -120,6 +121,7 @@ class PaymentEvent(models.Model):
     order_number = models.UUIDField(_("order"), null=True, blank=True)
     refund_id = models.UUIDField(_("refund"), null=True, blank=True)
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    part_minor = models.PositiveBigIntegerField(_("of it this refund, in minor units"), null=True, blank=True)
     currency = models.CharField(_("currency"), max_length=3)
     happened_at = models.DateTimeField(_("happened at"))
     received_at = models.DateTimeField(_("received at"), auto_now_add=True)

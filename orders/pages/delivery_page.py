@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from orders.invoices.billing import BILLING_FIELDS, BillingForm, store_billing
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_delivery
@@ -52,14 +53,17 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
         countries=countries_of(order),
         has_book=order.buyer_id is not None,
     )
-    if not posted:
-        return show(request, order, form, choice_in(request.POST))
     choice = choice_in(request.POST)
-    if not form.is_valid():
-        return show(request, order, form, choice)
+    billing = BillingForm(request.POST if posted else None, initial=billing_of(request, order))
+    if not posted or not all([form.is_valid(), billing.is_valid()]):
+        return show(request, order, form, choice, billing)
     outcome = store(order, form.values, choice)
     if outcome in REFUSALS:
-        return show(request, order, form, choice, refusal=str(REFUSALS[outcome]))
+        return show(request, order, form, choice, billing, refusal=str(REFUSALS[outcome]))
+    # A page of the release before has no such fields.
+    store_billing(
+        order_id=order.pk, values={name: billing.cleaned_data[name] for name in BILLING_FIELDS if name in request.POST}
+    )
     save_in_book(request, form)
     if outcome is DeliveryOutcome.FIXED:
         messages.warning(request, fixed_text())
@@ -69,6 +73,11 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     else:
         messages.success(request, _("The delivery address is saved."))
     return redirect(order)
+
+
+def billing_of(request: HttpRequest, order: Order) -> dict[str, str]:
+    """What the fields of the invoice begin with: what was typed, or what the order has."""
+    return {name: request.POST.get(name, getattr(order, name)) for name in BILLING_FIELDS}
 
 
 def save_in_book(request: HttpRequest, form: DeliveryForm) -> None:
@@ -101,7 +110,9 @@ def fixed_text() -> str:
     return _("The address can no longer be changed: the order has been sent, or it has ended.")
 
 
-def show(request: HttpRequest, order: Order, form: DeliveryForm, choice: Choice, *, refusal: str = "") -> HttpResponse:
+def show(
+    request: HttpRequest, order: Order, form: DeliveryForm, choice: Choice, billing: BillingForm, *, refusal: str = ""
+) -> HttpResponse:
     choosing = choice_open(order)
     country = choice.country or str(form.initial.get("country", ""))
     offers = offers_of(order, country=country) if choosing and country else []
@@ -109,6 +120,7 @@ def show(request: HttpRequest, order: Order, form: DeliveryForm, choice: Choice,
     context = {
         "order": order,
         "form": form,
+        "billing": billing,
         "awaiting": order.status == OrderStatus.AWAITING_PAYMENT,
         "choosing": choosing,
         "country_chosen": bool(country),

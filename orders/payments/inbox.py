@@ -60,6 +60,7 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
             order_number=event.order_number,
             refund_id=event.refund_id,
             amount_minor=event.amount_minor,
+            part_minor=event.part_minor,
             currency=event.currency,
             happened_at=event.happened_at,
         )
@@ -122,11 +123,15 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     elif row.kind in (EventKind.DECLINED, EventKind.EXPIRED):
         outcome = record_page_end(payment=payment)
     elif row.kind == EventKind.REFUNDED:
-        is_new = refunds.note_all(order=order, payment=payment)
+        is_new = refunds.note_all(order=order, payment=payment, part_minor=row.part_minor)
         outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
     elif row.kind == EventKind.REFUNDED_SO_FAR:
         is_new = refunds.note_total(
-            order=order, payment=payment, total_minor=row.amount_minor, happened_at=row.happened_at
+            order=order,
+            payment=payment,
+            total_minor=row.amount_minor,
+            part_minor=row.part_minor,
+            happened_at=row.happened_at,
         )
         outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
     elif row.kind in (EventKind.REFUND_PAID, EventKind.REFUND_FAILED):

@@ -233,7 +233,9 @@ def find_refund(*, refund_id: UUID | None, order: Order, payment: Payment, amoun
     return note(order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id)
 
 
-def note_total(*, order: Order, payment: Payment, total_minor: int, happened_at: datetime) -> bool:
+def note_total(
+    *, order: Order, payment: Payment, total_minor: int, part_minor: int | None, happened_at: datetime
+) -> bool:
     """So much of the payment was refunded in all. The amount above our own refunds was refunded on the provider's site.
 
     False if it is nothing new. Refunds of ours that are due count too, so the event may come before or after theirs.
@@ -244,17 +246,34 @@ def note_total(*, order: Order, payment: Payment, total_minor: int, happened_at:
     failed = Refund.objects.filter(payment=payment, status=Refund.Status.FAILED, ended_at__gt=happened_at)
     failed_since: int = failed.aggregate(total=Sum("amount_minor", default=0))["total"]
     known_minor = going_back_minor(payment) + failed_since
-    made = note(order=order, payment=payment, amount_minor=total_minor - known_minor)
-    return made is not None and finish(refund_id=made.pk)
+    is_new = False
+    for amount_minor in amounts_in(total_minor - known_minor, payment=payment, part_minor=part_minor):
+        made = note(order=order, payment=payment, amount_minor=amount_minor)
+        is_new |= made is not None and finish(refund_id=made.pk)
+    return is_new
 
 
-def note_all(*, order: Order, payment: Payment) -> bool:
+def amounts_in(missing_minor: int, *, payment: Payment, part_minor: int | None) -> list[int]:
+    """The refunds that we have not heard of. `part_minor` is the last one of the sum, where the provider says it.
+
+    If more is missing, the reports of earlier ones are still on their way. They say nothing new then, so that each mail
+    names what the buyer sees in the account. The last one may be a refund of ours, which is known.
+    """
+    if part_minor is None or not 0 < part_minor < missing_minor:
+        return [missing_minor]
+    if Refund.objects.filter(payment=payment, amount_minor=part_minor).exists():
+        return [missing_minor]
+    return [missing_minor - part_minor, part_minor]
+
+
+def note_all(*, order: Order, payment: Payment, part_minor: int | None) -> bool:
     """All of the payment is refunded: what was due is done, and the rest was refunded on the provider's site."""
     if payment.status not in (Payment.Status.REFUND_DUE, Payment.Status.CAPTURED):
         return False
     rest_minor = payment.amount_minor - going_back_minor(payment)
     is_surplus = order.status not in (*SOLD, OrderStatus.REFUND_DUE)
-    note(order=order, payment=payment, amount_minor=rest_minor, is_surplus=is_surplus)
+    for amount_minor in amounts_in(rest_minor, payment=payment, part_minor=part_minor):
+        note(order=order, payment=payment, amount_minor=amount_minor, is_surplus=is_surplus)
     due = Refund.objects.filter(payment=payment, status=Refund.Status.DUE)
     for refund_id in list(due.order_by("created_at").values_list("pk", flat=True)):
         finish(refund_id=refund_id)

@@ -248,17 +248,23 @@ def event_from(message: dict[str, Any]) -> Event | None:
         return None
     amount = next((subject[name] for name in ("amount_total", "amount_refunded", "amount") if subject.get(name)), 0)
     currency = (subject.get("currency") or "").upper()
+
+    def in_shops_units(amount: int) -> int:
+        return from_stripe(amount=amount, currency=currency) if currency else amount
+
+    sum_before = (message["data"].get("previous_attributes") or {}).get("amount_refunded", amount)
     return Event(
         event_id=message["id"],
         kind=kind,
         payment_id=payment_id,
         provider_reference=subject["id"] if subject["object"] == "checkout.session" else "",
         reservation_id=UUID(metadata["reservation"]) if metadata.get("reservation") else None,
-        amount_minor=from_stripe(amount=amount, currency=currency) if currency else amount,
+        amount_minor=in_shops_units(amount),
         currency=currency,
         happened_at=datetime.fromtimestamp(message["created"], tz=UTC),
         refund_id=UUID(metadata["refund"]) if metadata.get("refund") else None,
         order_number=UUID(metadata["order"]) if metadata.get("order") else None,
+        part_minor=in_shops_units(max(amount - (sum_before or 0), 0)) or None,
     )
 
 

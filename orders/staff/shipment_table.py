@@ -2,6 +2,8 @@
 
 It reads `order`, `carrier`, `tracking_number` and `status` of the exported table, and no other column: money, goods and
 addresses of an order change by its own pages alone. A line changes its order as the buttons on the order's page do.
+
+Lines are checked without a lock, and all orders are changed together at the end: a preview keeps nobody waiting.
 """
 
 import re
@@ -63,14 +65,10 @@ class ShipmentTable(Table):
         import_order = export_order = fields
         use_transactions = True
 
-    made_by: Any = None
-
     def before_import(self, dataset: Any, **options: Any) -> None:
-        """Lock the orders in the order of their ids, so that two imports cannot deadlock."""
-        self.made_by = options.get("user")
         self.said: dict[str, dict[str, str]] = {}
-        codes = {code_in(str(cell or "")) for cell in dataset["order"]} if "order" in (dataset.headers or []) else set()
-        list(Order.objects.select_for_update(no_key=True).filter(code__in=codes).order_by("pk").values_list("pk"))
+        self.leaving: dict[int, Order] = {}
+        self.corrected: dict[int, Order] = {}
 
     def before_import_row(self, row: Any, **options: Any) -> None:
         """Check that the order exists, and that all of its lines in the table say the same."""
@@ -84,23 +82,45 @@ class ShipmentTable(Table):
             raise ValidationError(_("This order stands in the table before, with another carrier or tracking number."))
 
     def skip_row(self, instance: Order, original: Any, row: Any, import_validation_errors: Any = None) -> bool:
-        return is_silent(row) or (instance.shipped_at is not None and merged(instance, row) == parcel_of(instance))
+        # Another line of an order says the same.
+        if is_silent(row) or instance.pk in self.leaving or instance.pk in self.corrected:
+            return True
+        return instance.shipped_at is not None and merged(instance, row) == parcel_of(instance)
 
     def save_instance(self, instance: Order, is_create: bool, row: Any, **options: Any) -> None:
-        """Change the order, in a preview too: it is rolled back, with the mail."""
-        parcel = merged(instance, row)
+        """Note the order, and show what it will be."""
         if instance.shipped_at is not None:
-            lifecycle.correct_tracking(order_id=instance.pk, **parcel)
-            text = tracking_text(parcel)
-        elif lifecycle.ship(order_id=instance.pk, **parcel):
-            text = " ".join([_("Shipped."), tracking_text(parcel)]).strip()
+            self.corrected[instance.pk] = instance
+        elif instance.status == OrderStatus.PAID:
+            self.leaving[instance.pk] = instance
         else:
-            raise ValidationError(
-                _("The order cannot be marked as shipped: it is “%(status)s”.")
-                % {"status": instance.get_status_display()}
-            )
-        LogEntry.objects.log_actions(self.made_by.pk, [instance], CHANGE, text)
-        instance.refresh_from_db()
+            raise not_paid(instance)
+        for name, said in merged(instance, row).items():
+            setattr(instance, name, said)
+        if instance.pk in self.leaving:
+            instance.status = OrderStatus.SHIPPED
+
+    def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
+        if options.get("dry_run") or result.has_errors() or result.has_validation_errors():
+            return
+        made_by = options["user"].pk
+        for order in (*self.leaving.values(), *self.corrected.values()):
+            shipped = [_("Shipped.")] if order.pk in self.leaving else []
+            text = " ".join([*shipped, tracking_text(parcel_of(order))]).strip()
+            LogEntry.objects.log_actions(made_by, [order], CHANGE, text)
+        # Only now, so that orders are locked for a few statements.
+        refused = lifecycle.ship_all(parcels={pk: parcel_of(order) for pk, order in self.leaving.items()})
+        for order in Order.objects.filter(pk__in=refused):
+            raise not_paid(order)
+        # In the order of their ids, so that two imports cannot deadlock.
+        for pk, order in sorted(self.corrected.items()):
+            lifecycle.correct_tracking(order_id=pk, **parcel_of(order))
+
+
+def not_paid(order: Order) -> ValidationError:
+    return ValidationError(
+        _("The order cannot be marked as shipped: it is “%(status)s”.") % {"status": order.get_status_display()}
+    )
 
 
 def is_silent(row: Any) -> bool:

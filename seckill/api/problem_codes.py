@@ -10,6 +10,12 @@ NEW_PASS = _("Get a new pass and send that one.")
 PROBLEMS = [
     Explained("too_early", 409, _("Passes are not issued yet: the sale opens later."), WAIT),
     Explained(
+        "unpaid_too_often",
+        409,
+        _("The buyer has let several holds of this item end without paying."),
+        WAIT,
+    ),
+    Explained(
         "pass_missing",
         401,
         _("The call has no pass."),

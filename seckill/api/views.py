@@ -32,12 +32,13 @@ from seckill.api.serializers import (
     SaleSerializer,
 )
 from seckill.live.answer import jitter_seconds
-from seckill.live.page_texts import refusal_detail
+from seckill.live.page_texts import refusal_detail, unpaid_too_often
 from seckill.models import NoPass, Sale, listed_sales, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused
 from seckill.passes.sale_times import find_sale_times
+from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
@@ -145,7 +146,7 @@ class PassView(JsonAPIView):
             201: PassSerializer,
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
-                *("too_many_attempts", "too_early", "closed"),
+                *("too_many_attempts", "too_early", "unpaid_too_often", "closed"),
             ),
         },
     )
@@ -168,7 +169,10 @@ class PassView(JsonAPIView):
         if why_not is NoPass.CLOSED:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
         network = client_network(request._request)
-        body = pass_body(item_id=item_id, buyer_id=cast(int, request.user.pk), network=network)
+        try:
+            body = pass_body(item_id=item_id, buyer_id=cast(int, request.user.pk), network=network)
+        except HoldsUnpaid as error:
+            return problem(**unpaid_too_often(error.retry_after_seconds), server_time=rfc3339(to_ms(now)))
         # Here and not in ReservationView, which makes no query.
         remember_language(request)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})

@@ -1,5 +1,6 @@
 """The texts of the sale page: some are rendered by the template, the others are shown by its scripts."""
 
+import math
 from typing import Any
 
 from babel.numbers import format_decimal
@@ -10,6 +11,7 @@ from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
 from seckill.outcomes import HTTP, Outcome
 from seckill.phase import Phase
+from shop.times.time_left import duration
 
 
 def sale_page_texts() -> dict[str, Any]:
@@ -18,7 +20,8 @@ def sale_page_texts() -> dict[str, Any]:
         "outcomes": {
             outcome.value: {"title": str(answer.title), "detail": str(answer.detail)}
             for outcome, answer in HTTP.items()
-        },
+        }
+        | {"unpaid_too_often": unpaid_texts()},
         "button": {
             "schedule": _("Reserve at the start"),
             "scheduled": _("Waiting for the start – press to cancel"),
@@ -101,6 +104,26 @@ def refusal_detail(reservation: Reservation) -> str:
     if reservation.outcome is Outcome.LIMIT_REACHED and reservation.remaining < reservation.per_buyer_max:
         return limit_text(remaining=reservation.remaining, per_buyer_max=reservation.per_buyer_max)
     return str(HTTP[reservation.outcome].detail)
+
+
+def unpaid_too_often(retry_after_seconds: int) -> dict[str, Any]:
+    """Why a buyer gets no pass for an item, as a problem or a page."""
+    return {
+        "status": 409,
+        "code": "unpaid_too_often",
+        "title": unpaid_texts()["title"],
+        "detail": _("You can reserve it again in %(time)s. Other items are not affected.")
+        # Whole minutes: the wait is of hours.
+        % {"time": duration(math.ceil(retry_after_seconds / 60) * 60)},
+        "retry_after_seconds": retry_after_seconds,
+    }
+
+
+def unpaid_texts() -> dict[str, str]:
+    return {
+        "title": _("Reserved several times without paying"),
+        "detail": _("You can reserve it again later. Other items are not affected."),
+    }
 
 
 def stock_texts() -> dict[str, str]:

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.signing import b64_encode
 
+from seckill.passes import unpaid_holds
 from shop.http.rate_limits import take
 from shop.times.timestamps import now_ms
 
@@ -49,12 +50,13 @@ class Pass(NamedTuple):
 
 
 def give(*, item_id: int, buyer_id: int, network: str) -> tuple[str, int]:
-    """A new pass for a buyer, and when it expires, in seconds since 1970. Raises LimitReached.
+    """A new pass for a buyer, and when it expires, in seconds since 1970. Raises LimitReached, of which HoldsUnpaid.
 
     One account may ask only so often (PASS_LIMIT), since each pass is checked, signed and may become a reservation; and
     all accounts of one network for one item (PASS_LIMIT_BY_NETWORK), since accounts cost little. `network` is the
     client's (`client_network`).
     """
+    unpaid_holds.check(item_id=item_id, buyer_id=buyer_id)
     take(action="pass", rate=settings.PASS_LIMIT, key=str(buyer_id))
     take(action="pass_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
     expires_s = expiry_s()

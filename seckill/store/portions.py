@@ -1,7 +1,8 @@
 """Reads items of one server for the gate of a web process, many in one round trip.
 
-With several hundred items this is most of the gate's work, so the commands are packed once for each item, answers are
-as few as possible, and redis-py's pipeline, which needs as long as the rest, is not used.
+With several hundred items this is most of the gate's work, so the commands are packed once for each item, and answers
+are as few as possible. They are compared as the bytes that they came as: most of the time nothing has changed, and then
+nothing is parsed.
 """
 
 import math
@@ -12,8 +13,10 @@ from functools import lru_cache
 from itertools import starmap
 from typing import Any
 
-from redis import Redis
-from redis.exceptions import ReadOnlyError, ResponseError
+import hiredis
+from redis import Redis, exceptions
+from redis._parsers import BaseParser
+from redis.exceptions import InvalidResponse, ReadOnlyError
 
 from seckill.store.barrier import PinnedConnection
 from seckill.store.keys import keys_of
@@ -54,42 +57,71 @@ Answers = tuple[Any, Any, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What the server said of some items, in their order; `incarnation` is the server's."""
+    """What the server said of some items, in their order; `incarnation` is the server's. `raw` is what it sent."""
 
     clock: Clock
     incarnation: bytes
     answers: list[Answers]
+    items: Sequence[tuple[int, int]]
+    raw: bytes
 
 
-def read_portion(client: Redis, items: Sequence[tuple[int, int]], *, clock_s: Callable[[], float]) -> Portion:
+def read_portion(
+    client: Redis, items: Sequence[tuple[int, int]], *, clock_s: Callable[[], float], before: Portion | None = None
+) -> Portion:
     """Read these items in one round trip; beside each id is how many of its latest reservations are wanted.
 
-    Raises redis-py's errors, and ReadOnlyError if a replica answers.
+    `before` is the portion of the time before, whose answers serve again where nothing has changed. Raises redis-py's
+    errors, and ReadOnlyError if a replica answers.
     """
     with PinnedConnection(client) as connection:
         sent_s = clock_s()
-        connection.send_packed_command([HEAD + b"".join(starmap(commands_for, items))])
-        replies = [reply_of(connection) for _ in range(2 + 4 * len(items))]
+        connection.send_packed_command([HEAD + b"".join(starmap(commands_for, items)) + TAIL])
+        received = receive(connection)
         received_s = clock_s()
-    for reply in replies[:2]:
-        if isinstance(reply, Exception):
-            raise reply
-    (seconds, microseconds), replication = replies[:2]
+    head = HEAD_REPLIES.match(received)
+    end = TAIL_REPLY.search(received, max(len(received) - TAIL_BYTES_MAX, 0))
+    if head is None or end is None:
+        raise next((reply for reply in parsed(received) if isinstance(reply, Exception)), InvalidResponse("no time"))
+    seconds, microseconds, info_bytes = map(int, head.groups())
+    info_ends = head.end() + info_bytes
+    replication, raw = received[head.end() : info_ends], received[info_ends + len(b"\r\n") : end.start()]
     role, replication_id = ROLE.search(replication), REPLICATION_ID.search(replication)
     if role is None or replication_id is None or role[1] != b"master":
         # The primary was demoted. It lags, and reading alone would not show that.
         raise ReadOnlyError("a replica has answered")
-    clock = Clock(sent_s, received_s, now_ms=int(seconds) * 1000 + int(microseconds) // 1000)
-    four = [iter(replies[2:])] * 4
-    return Portion(clock, replication_id[1], list(zip(*four, strict=True)))
+    clock = Clock(sent_s, received_s, now_ms=seconds * 1000 + microseconds // 1000)
+    if before is not None and before.raw == raw and before.items == items:
+        return Portion(clock, replication_id[1], before.answers, items, raw)
+    four = [iter(parsed(raw))] * 4
+    return Portion(clock, replication_id[1], list(zip(*four, strict=True)), items, raw)
 
 
-def reply_of(connection: Any) -> Any:
-    """The next reply; an error of the server is a reply like another."""
-    try:
-        return connection.read_response(disable_decoding=True)
-    except ResponseError as error:
-        return error
+def receive(connection: Any) -> bytes:
+    """All replies, up to the one to TAIL. A server that refuses at once says so instead."""
+    received = b""
+    while not TAIL_REPLY.search(received, max(len(received) - TAIL_BYTES_MAX, 0)):
+        try:
+            part = connection._sock.recv(READ_BYTES)
+        except TimeoutError as error:
+            raise exceptions.TimeoutError("the server is silent") from error
+        except OSError as error:
+            raise exceptions.ConnectionError(str(error)) from error
+        if not part:
+            raise exceptions.ConnectionError("the server has closed the connection")
+        received += part
+        if received.startswith(b"-"):
+            # Replies to the other commands may still come.
+            connection.disconnect()
+            break
+    return received
+
+
+def parsed(raw: bytes) -> list[Any]:
+    """The replies. An error of the server is a reply like another."""
+    reader = hiredis.Reader(protocolError=InvalidResponse, replyError=BaseParser.parse_error, notEnoughData=INCOMPLETE)
+    reader.feed(raw)
+    return list(iter(reader.gets, INCOMPLETE))
 
 
 def command(*words: str) -> bytes:
@@ -97,6 +129,13 @@ def command(*words: str) -> bytes:
 
 
 HEAD = command("TIME") + command("INFO", "replication")
+# TIME is answered in every state of a server, and nothing that items have looks like its reply.
+TAIL = command("TIME")
+HEAD_REPLIES = re.compile(rb"\*2\r\n\$\d+\r\n(\d+)\r\n\$\d+\r\n(\d+)\r\n[$=](\d+)\r\n")
+TAIL_REPLY = re.compile(rb"\*2\r\n\$10\r\n\d{10}\r\n\$\d\r\n\d{1,6}\r\n\Z")
+TAIL_BYTES_MAX = 40
+READ_BYTES = 65_536
+INCOMPLETE = object()
 
 
 @lru_cache(maxsize=10_000)

@@ -8,6 +8,8 @@ counts alone: a buyer is not turned away by an outage, and nobody is without a b
 import math
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import structlog
@@ -15,7 +17,7 @@ from django_redis import get_redis_connection
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
-from limits.strategies import MovingWindowRateLimiter
+from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from redis import ConnectionPool
 
 log = structlog.get_logger(__name__)
@@ -32,22 +34,60 @@ class LimitReached(Exception):
         self.retry_after_seconds = retry_after_seconds
 
 
+@dataclass(frozen=True, slots=True)
+class Limiters:
+    """`moving` refuses what is too much and does not count it; `fixed` counts all, and begins anew after its time."""
+
+    moving: MovingWindowRateLimiter
+    fixed: FixedWindowRateLimiter
+
+
+# Asked of the limiters of the cache server, or of this process. Answers the seconds to wait; 0 if there is room.
+Question = Callable[[Limiters], int]
+
+
 def take(*, action: str, rate: str, key: str) -> None:
     """Count one attempt at `action` by `key`, for example a client's address. Raises LimitReached."""
     item = rate_of(rate)
-    try:
-        wait_seconds = _cache_server.take(item, action, key)
-    except CacheAway:
-        wait_seconds = take_from(_of_this_process(), item, action, key)
-    if wait_seconds:
-        raise LimitReached(retry_after_seconds=wait_seconds)
+    if seconds := ask(lambda limiters: take_from(limiters.moving, item, action, key)):
+        raise LimitReached(retry_after_seconds=seconds)
+
+
+def add(*, action: str, rate: str, key: str, cost: int) -> None:
+    """Count something that has happened, `cost` times. `wait_seconds` says when that is too much."""
+    item = rate_of(rate)
+    ask(lambda limiters: int(not limiters.fixed.hit(item, action, key, cost=cost)))
+
+
+def wait_seconds(*, action: str, rate: str, key: str) -> int:
+    """How long `key` must wait, by what `add` has counted; 0 if there is room. Counts nothing."""
+    item = rate_of(rate)
+
+    def left(limiters: Limiters) -> int:
+        if limiters.fixed.test(item, action, key):
+            return 0
+        return seconds_until(limiters.fixed.get_window_stats(item, action, key).reset_time, item)
+
+    return ask(left)
 
 
 def forget(*, action: str, rate: str, key: str) -> None:
     """Start counting anew for `key`."""
     item = rate_of(rate)
-    _of_this_process().clear(item, action, key)
-    _cache_server.forget(item, action, key)
+
+    def clear(limiters: Limiters) -> int:
+        limiters.moving.clear(item, action, key)
+        return 0
+
+    clear(_of_this_process())
+    ask(clear)
+
+
+def ask(question: Question) -> int:
+    try:
+        return _cache_server.ask(question)
+    except CacheAway:
+        return question(_of_this_process())
 
 
 @lru_cache(maxsize=64)
@@ -59,8 +99,11 @@ def take_from(limiter: MovingWindowRateLimiter, item: RateLimitItem, action: str
     """0 if the attempt was counted; otherwise the seconds until there is room for one."""
     if limiter.hit(item, action, key):
         return 0
-    left_seconds = limiter.get_window_stats(item, action, key).reset_time - time.time()
-    return min(max(1, math.ceil(left_seconds)), item.get_expiry())
+    return seconds_until(limiter.get_window_stats(item, action, key).reset_time, item)
+
+
+def seconds_until(reset_time_s: float, item: RateLimitItem) -> int:
+    return min(max(1, math.ceil(reset_time_s - time.time())), item.get_expiry())
 
 
 class CacheAway(Exception):
@@ -75,25 +118,17 @@ class CacheServer:
         self._is_away = False
         self._silent_until_s = 0.0
 
-    def take(self, item: RateLimitItem, action: str, key: str) -> int:
-        """As `take_from`. Raises CacheAway."""
+    def ask(self, question: Question) -> int:
+        """Raises CacheAway."""
         if time.monotonic() < self._silent_until_s:
             raise CacheAway
         try:
-            wait_seconds = take_from(_of_all_processes(), item, action, key)
+            answer = question(_of_all_processes())
         except StorageError as error:
             self._note(error)
             raise CacheAway from error
         self._note(None)
-        return wait_seconds
-
-    def forget(self, item: RateLimitItem, action: str, key: str) -> None:
-        if time.monotonic() < self._silent_until_s:
-            return
-        try:
-            _of_all_processes().clear(item, action, key)
-        except StorageError as error:
-            self._note(error)
+        return answer
 
     def _note(self, error: StorageError | None) -> None:
         with self._lock:
@@ -108,17 +143,19 @@ class CacheServer:
 _cache_server = CacheServer()
 
 
-def _of_all_processes() -> MovingWindowRateLimiter:
+def _of_all_processes() -> Limiters:
     """Uses the pool of Django's cache, and with it its timeouts and its policy never to repeat a command."""
     return _in_pool(get_redis_connection("default").connection_pool)
 
 
 @lru_cache(maxsize=4)
-def _in_pool(pool: ConnectionPool) -> MovingWindowRateLimiter:
+def _in_pool(pool: ConnectionPool) -> Limiters:
     # With a pool given, the address is used only to see that it is one of Redis.
-    return MovingWindowRateLimiter(RedisStorage("redis://", connection_pool=pool, wrap_exceptions=True))
+    storage = RedisStorage("redis://", connection_pool=pool, wrap_exceptions=True)
+    return Limiters(MovingWindowRateLimiter(storage), FixedWindowRateLimiter(storage))
 
 
 @lru_cache(maxsize=1)
-def _of_this_process() -> MovingWindowRateLimiter:
-    return MovingWindowRateLimiter(MemoryStorage())
+def _of_this_process() -> Limiters:
+    storage = MemoryStorage()
+    return Limiters(MovingWindowRateLimiter(storage), FixedWindowRateLimiter(storage))

@@ -1,7 +1,7 @@
 """Ports for servers that are started on this machine for a while."""
 
 import contextlib
-import random
+import secrets
 import socket
 
 # Below the range from which the kernel takes the ports of outgoing connections (32768 and up on Linux, 49152
@@ -18,7 +18,7 @@ def free_ports(*, count: int) -> list[int]:
     with contextlib.ExitStack() as bound:
         ports: list[int] = []
         while len(ports) < count:
-            port = random.choice(_PORTS)
+            port = secrets.choice(_PORTS)
             listener = bound.enter_context(socket.socket())
             with contextlib.suppress(OSError):
                 listener.bind(("127.0.0.1", port))

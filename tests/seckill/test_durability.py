@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from unittest import mock
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from seckill.changes.rules import CannotChange
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, announce_pending, publish_sale
 from seckill.store import durability
+from seckill.store.client import Member
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.steps.shop import make_item
@@ -254,3 +256,18 @@ def test_the_demo_and_the_stampede_say_so_and_leave_no_draft(db: None, own: OwnS
         setup.own_items(stock=1, count=1, units_max=1)
     assert not Sale.objects.exists()
     assert not Product.objects.filter(name__startswith="Load test").exists()
+
+
+@pytest.mark.parametrize(("replicas", "is_sound"), [(0, False), (1, True), (2, False), (3, False)])
+def test_where_no_sentinels_choose_a_yes_waits_for_every_replica(
+    settings: Settings, replicas: int, is_sound: bool
+) -> None:
+    """In a Cluster the primaries of other items vote for the replica that asks first, whatever it has."""
+    settings.SECKILL_YES_REPLICAS = 1
+    replication = {
+        f"slave{number}": {"ip": "10.0.0.1", "port": number, "state": "online"} for number in range(replicas)
+    }
+    member = Member("10.0.0.1:1", primary=True, client=mock.Mock(info=mock.Mock(return_value=replication)))
+    promises = {"min-replicas-to-write": "1", "repl-backlog-ttl": "0"}
+    found = durability.weaknesses_of_promises(member, promises)
+    assert [weakness.setting for weakness in found] == ([] if is_sound else ["replicas"])

@@ -78,6 +78,8 @@ class Snapshots:
         self._known: dict[int, KnownReservations] = {}
         # The last answers, and what they meant: most of the time, nothing has changed.
         self._read: dict[int, ReadItem] = {}
+        # The last portions as they came, by their first item.
+        self._portions: dict[int, Portion] = {}
         # By server (store.server_of), as the readers.
         self._away_until_s: dict[object, float] = {}
         self._readers: dict[object, LazyThread] = {}
@@ -163,6 +165,7 @@ class Snapshots:
                 self._snapshots.pop(item_id, None)
                 self._known.pop(item_id, None)
                 self._read.pop(item_id, None)
+                self._portions.pop(item_id, None)
         return list(self._asked_s)
 
     def refresh(self, item_ids: Sequence[int]) -> None:
@@ -184,8 +187,12 @@ class Snapshots:
             raise
 
     def _read_items(self, client: Redis, item_ids: Sequence[int]) -> None:
-        wanted = [(item_id, self._known.setdefault(item_id, KnownReservations()).latest_count) for item_id in item_ids]
-        portion = read_portion(client, wanted, clock_s=self.clock_s)
+        wanted = []
+        for item_id in item_ids:
+            known = self._known.get(item_id) or self._known.setdefault(item_id, KnownReservations())
+            wanted.append((item_id, known.latest_count))
+        portion = read_portion(client, wanted, clock_s=self.clock_s, before=self._portions.get(item_ids[0]))
+        self._portions[item_ids[0]] = portion
         for item_id, answers in zip(item_ids, portion.answers, strict=True):
             for answer in answers:
                 if isinstance(answer, MovedError):

@@ -87,7 +87,8 @@ class Session:
 class Event:
     """A provider's verified message about a payment. `amount_minor` and `currency` are the money that really moved.
 
-    `order_number` and `reservation_id` are what the shop told the provider; an ordinary order has no reservation.
+    `order_number` and `reservation_id` are what the shop told the provider; an ordinary order has no reservation. Where
+    the amount is the sum of all refunds, `part_minor` is the one that the event is about, if the provider says it.
     """
 
     event_id: str
@@ -100,6 +101,7 @@ class Event:
     happened_at: datetime
     refund_id: UUID | None = None
     order_number: UUID | None = None
+    part_minor: int | None = None
 
 
 class Provider(Protocol):

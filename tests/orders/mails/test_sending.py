@@ -333,6 +333,18 @@ def test_a_mail_that_cannot_be_rendered_does_not_block_the_others(
     assert tasks.send_mails() == 1
 
 
+def test_the_log_has_no_address_that_a_server_refused(
+    server: MailServer, paid: Order, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.refuses = {ADDRESS}
+    for attempts in (0, sending.ATTEMPTS_MAX - 1):
+        Mail.objects.update(attempts=attempts, next_attempt_at=timezone.now())
+        tasks.send_mails()
+    assert "mail_refused" in caplog.text
+    assert "mail_given_up" in caplog.text
+    assert ADDRESS not in caplog.text
+
+
 def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: MailServer, paid: Order) -> None:
     server.refuses = {ADDRESS}
     Mail.objects.update(attempts=sending.ATTEMPTS_MAX - 1)

@@ -369,6 +369,47 @@ def test_a_refund_of_the_whole_names_what_stripe_still_had(
     ]
 
 
+def refunded_on_stripes_site(payment: Payment, *, total: int, before: int) -> dict[str, Any]:
+    """The event of one refund: it says the sum of all, and what that was before."""
+    made = refund_event(payment, "charge.refunded", id="ch_0", refunded=total == 1900, amount_refunded=total)
+    made["data"]["previous_attributes"] = {"amount_refunded": before or None}
+    return made | {"id": f"evt_total_{total}"}
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["in their order", "the second first"])
+@pytest.mark.parametrize("second", [800, 1900], ids=["a part", "the rest"])
+def test_two_refunds_on_stripes_site_keep_their_amounts_in_whatever_order_they_are_reported(
+    server: StripeServer, order: Order, payment: Payment, second: int, turned: bool
+) -> None:
+    with_address(buyer_of(order))
+    send_webhook(event(payment))
+    events = [
+        refunded_on_stripes_site(payment, total=500, before=0),
+        refunded_on_stripes_site(payment, total=second, before=500),
+    ]
+    for each in reversed(events) if turned else events:
+        assert send_webhook(each).status_code == 200
+    rows = Refund.objects.order_by("created_at").values_list("amount_minor", "status")
+    assert list(rows) == [(500, "refunded"), (second - 500, "refunded")]
+    status = OrderStatus.REFUNDED if second == 1900 else OrderStatus.PAID
+    assert (status_of(order), order.refunded_minor) == (status, second)
+    assert refund_mails(order) == [
+        "We have refunded CN¥5.00 to your original payment method.",
+        f"We have refunded CN¥{(second - 500) // 100}.00 to your original payment method.",
+    ]
+
+
+def test_the_report_of_our_own_refund_that_comes_before_one_of_stripes_site_is_not_taken_for_it(
+    server: StripeServer, order: Order, part: Refund
+) -> None:
+    """3.00 on Stripe's site and then 5.00 of ours, of which the report comes first."""
+    tasks.move_refunds()
+    assert part.payment is not None
+    send_webhook(refunded_on_stripes_site(part.payment, total=800, before=300))
+    send_webhook(refunded_on_stripes_site(part.payment, total=300, before=0))
+    assert sorted(Refund.objects.values_list("amount_minor", flat=True)) == [300, 500]
+
+
 def test_a_report_that_a_failed_refund_has_overtaken_is_no_new_refund(
     server: StripeServer, order: Order, part: Refund
 ) -> None:

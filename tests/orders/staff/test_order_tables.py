@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from openpyxl import load_workbook
 from pytest_django import DjangoAssertNumQueries
@@ -54,6 +56,16 @@ def make_order(buyer: User | None, goods: list[tuple[Product, int, int]], **valu
     )
     order.refresh_from_db()
     return order
+
+
+def locking_statements(statements: CaptureQueriesContext) -> list[int]:
+    """Which of them lock rows of orders."""
+    texts = [statement["sql"] for statement in statements.captured_queries]
+    return [
+        number
+        for number, text in enumerate(texts)
+        if text.startswith('UPDATE "orders_order"') or ("FOR NO KEY UPDATE" in text and '"orders_order"' in text)
+    ]
 
 
 class TestExport:
@@ -208,6 +220,23 @@ class TestShipments:
         page = confirm(client, ORDERS, preview)
         assert "Nothing was imported" in page.content.decode()
         assert status_of(order) == OrderStatus.PAID
+
+    def test_a_preview_locks_nothing_and_an_import_locks_late(
+        self, client: Client, order: Order, product: Product
+    ) -> None:
+        """Neither a payment nor a buyer waits while lines are read and checked."""
+        others = [make_order(None, [(product, 1, 9900)], email="g@example.com") for _ in range(9)]
+        lifecycle.ship(order_id=others[0].pk)
+        rows = [{"order": each.shown_code, "tracking_number": "1"} for each in (order, *others)]
+        with CaptureQueriesContext(connection) as read:
+            preview = upload(client, ORDERS, *rows)
+        assert not locking_statements(read)
+        with CaptureQueriesContext(connection) as written:
+            confirm(client, ORDERS, preview)
+        assert Order.objects.filter(status=OrderStatus.SHIPPED, tracking_number="1").count() == 10
+        texts = [statement["sql"] for statement in written.captured_queries]
+        last = next(number for number, text in enumerate(texts) if text.startswith('INSERT INTO "orders_mail"'))
+        assert 0 < last - locking_statements(written)[0] < len(rows)
 
     def test_only_who_may_manage_orders_can_import(self, client: Client, stranger: User, order: Order) -> None:
         User.objects.filter(pk=stranger.pk).update(is_staff=True)

@@ -36,7 +36,7 @@ def test_a_network_that_searches_too_often_is_told_to_wait() -> None:
 
 def test_without_the_cache_server_the_process_counts_alone(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     class Away:
-        def take(self, *_args: Any) -> int:
+        def ask(self, _question: Any) -> int:
             raise rate_limits.CacheAway
 
     monkeypatch.setattr(rate_limits, "_cache_server", Away())

@@ -1,0 +1,153 @@
+"""A buyer who lets holds of an item end unpaid again and again gets no pass for it for a while."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.test import Client
+
+from orders import tasks
+from orders.life import cancelling, lifecycle
+from orders.models import Order
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.buying import new_buyers, order_of, signed_in, told
+from tests.steps.paying import payment_row
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import counters_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OFTEN = 3
+
+
+def ask_pass(item: SaleItem, buyer: User) -> Any:
+    return signed_in(buyer).post(f"/api/v1/sale-items/{item.pk}/passes/")
+
+
+def time_passes(order: Order, *, share: float = 1.0) -> None:
+    """So much of the order's hold is over."""
+    back = (order.expires_at - order.reserved_at) * share
+    columns = ("reserved_at", "created_at", "expires_at")
+    Order.objects.filter(pk=order.pk).update(**{name: F(name) - back for name in columns})
+
+
+def let_expire(item: SaleItem, buyer: User, *, times: int = OFTEN) -> None:
+    for _ in range(times):
+        time_passes(order_of(item, buyer))
+        assert tasks.expire_overdue() == 1
+
+
+def cancel_after(item: SaleItem, buyer: User, share: float) -> None:
+    order = order_of(item, buyer)
+    time_passes(order, share=share)
+    order.refresh_from_db()
+    assert cancelling.cancel(order=order).outcome == "cancelled"
+
+
+def test_who_lets_holds_expire_again_and_again_gets_no_pass(item: SaleItem, buyer: User) -> None:
+    let_expire(item, buyer, times=OFTEN - 1)
+    assert ask_pass(item, buyer).status_code == 201
+    let_expire(item, buyer, times=1)
+    answer = ask_pass(item, buyer)
+    assert (answer.status_code, answer.json()["code"]) == (409, "unpaid_too_often")
+    assert 86_000 < int(answer["Retry-After"]) <= 86_400
+    assert "You can reserve it again in 24 hours" in answer.json()["detail"]
+
+
+def test_other_buyers_and_other_items_are_not_meant(item: SaleItem, product: Product, buyer: User, rival: User) -> None:
+    let_expire(item, buyer)
+    other = make_item(make_product(name="Sencha", slug="sencha", price_minor=9900, category=product.category))
+    assert [ask_pass(other, buyer).status_code, ask_pass(item, rival).status_code] == [201, 201]
+
+
+def test_the_time_that_was_held_counts_and_not_how_it_ended(item: SaleItem, buyer: User) -> None:
+    """Else a cancel in the last minute would hold the units as long, and cost nothing."""
+    for _ in range(3):
+        cancel_after(item, buyer, 0.95)
+    assert ask_pass(item, buyer).status_code == 201
+    cancel_after(item, buyer, 0.95)
+    assert ask_pass(item, buyer).status_code == 409
+
+
+def test_units_that_are_given_back_soon_cost_nothing(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.CANCEL_LIMIT = "100/minute"
+    for _ in range(20):
+        cancel_after(item, buyer, 0.05)
+    assert ask_pass(item, buyer).status_code == 201
+
+
+def test_the_page_without_scripts_says_why_and_until_when(as_buyer: Client, item: SaleItem, buyer: User) -> None:
+    let_expire(item, buyer)
+    page = as_buyer.get(f"/sale-items/{item.pk}/reserve/")
+    assert page.status_code == 409
+    assert int(page["Retry-After"]) > 86_000
+    assert "You can reserve it again in 24 hours" in page.content.decode()
+
+
+def test_the_limit_is_a_setting(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.UNPAID_HOLD_LIMIT = "1/10minutes"
+    let_expire(item, buyer, times=1)
+    answer = ask_pass(item, buyer)
+    assert answer.status_code == 409
+    assert 590 < int(answer["Retry-After"]) <= 600
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param({"ended_at": timedelta(seconds=30)}, id="the worker was away at the deadline"),
+        pytest.param({"created_at": timedelta(seconds=30)}, id="the order was written late"),
+    ],
+)
+def test_holds_that_ended_while_our_servers_were_away_do_not_count(
+    item: SaleItem, buyer: User, times: dict[str, timedelta], settings: LazySettings
+) -> None:
+    settings.UNPAID_HOLD_LIMIT = "1/day"
+    order = order_of(item, buyer)
+    time_passes(order)
+    if "created_at" in times:
+        Order.objects.update(created_at=F("created_at") + times["created_at"])
+    else:
+        Order.objects.update(expires_at=F("expires_at") - times["ended_at"])
+    assert tasks.expire_overdue() == 1
+    assert ask_pass(item, buyer).status_code == 201
+
+
+def test_a_hold_whose_payment_page_never_came_does_not_count(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    settings.UNPAID_HOLD_LIMIT = "1/day"
+    order = order_of(item, buyer)
+    payment_row(order, url="")
+    time_passes(order)
+    assert tasks.expire_overdue() == 1
+    assert ask_pass(item, buyer).status_code == 201
+
+
+def test_a_hundred_who_never_pay_leave_the_stock_to_a_hundred_who_do(product: Product, settings: LazySettings) -> None:
+    """In each round a hold is over. Those who never pay are always first, and payers take what is there then."""
+    # Each has a network of its own.
+    settings.PASS_LIMIT_BY_NETWORK = "10000/minute"
+    item = make_item(product, quantity=100)
+    squatters, payers = new_buyers(100), new_buyers(100)
+    held, rounds = 0, 5
+    for _ in range(rounds):
+        asking = [buyer for buyer in squatters if ask_pass(item, buyer).status_code == 201]
+        for buyer in asking:
+            told(item, buyer)
+        tasks.drain(item_id=item.pk, seconds_max=10)
+        left = counters_of(item).left or 0
+        held += counters_of(item).held
+        for buyer in payers[:left]:
+            assert lifecycle.pay(order_id=order_of(item, buyer).pk)
+        payers = payers[left:]
+        for order in Order.objects.filter(status="awaiting_payment"):
+            time_passes(order)
+        while tasks.expire_overdue():
+            pass
+    assert not payers
+    assert held <= OFTEN * 100
