@@ -69,6 +69,15 @@ def test_what_staff_may_not_do_stays_in_the_admin(client: Client, buyer: User) -
     assert f'href="{ORDERS}"' not in client.get(f"/admin/auth/user/{buyer.pk}/change/", follow=True).content.decode()
 
 
+@pytest.mark.parametrize(
+    ("permission", "link"),
+    [("change_order", ORDERS), ("change_sale", "/admin/seckill/sale/"), ("change_user", "/admin/shop/customer/")],
+)
+def test_who_may_change_rows_finds_them_in_the_sidebar(client: Client, db: None, permission: str, link: str) -> None:
+    client.force_login(employee(permission))
+    assert f'href="{link}"' in client.get(link).content.decode().partition('id="main"')[0]
+
+
 def test_an_empty_list_says_what_to_do(as_manager: Client, language: str) -> None:
     page = as_manager.get(ORDERS, {"q": "nothing like it"}).content.decode()
     assert "yielded into" not in page
