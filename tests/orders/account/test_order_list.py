@@ -54,6 +54,11 @@ def test_each_status_is_under_one_state_and_a_word_of_nobody_shows_all(
     }
     for state, (_name, statuses) in STATES.items():
         assert shown(as_buyer, state) == {str(order.number) for status, order in orders.items() if status in statuses}
+    # A part goes back without another status.
+    Order.objects.filter(pk=orders[OrderStatus.SHIPPED].pk).update(refunded_minor=500)
+    refunded = {str(orders[status].number) for status in (OrderStatus.SHIPPED, OrderStatus.REFUNDED)}
+    assert shown(as_buyer, "refunds") == refunded
+    assert " ".join(text_of(as_buyer, "/orders/").split()).count("Refunds −CN¥5.00") == 1
     assert len(shown(as_buyer, "x")) == len(orders)
     assert "没有这样的订单。" in text_of(as_buyer, path_in("zh-hans", "/orders/") + "?state=completed")
 
