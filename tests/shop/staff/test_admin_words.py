@@ -42,6 +42,16 @@ def test_a_page_has_the_name_that_leads_to_it(as_manager: Client, language: str,
     assert re.search(rf'tracking-tight">\s*{re.escape(title)}\s*</', html)
 
 
+@pytest.mark.parametrize("start", ["/admin/", "/admin/shop/"])
+def test_the_start_of_the_admin_calls_the_pages_as_the_sidebar_does(
+    as_manager: Client, language: str, start: str
+) -> None:
+    main = as_manager.get(start).content.decode().partition('id="main"')[2]
+    found = re.findall(r'<a class="flex[^>]*href="(/admin/[^"]*)">.*?<span>([^<]*)</span>', main, re.DOTALL)
+    with translation.override(language):
+        assert found == [(str(entry["link"]), str(entry["title"])) for entry in ENTRIES]
+
+
 def test_the_admin_has_logo_and_colours_of_the_shop(as_manager: Client) -> None:
     page = as_manager.get("/admin/").content.decode()
     assert "shop/logo" in page.partition("</head>")[2]
