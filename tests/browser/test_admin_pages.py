@@ -81,3 +81,14 @@ def test_the_pages_of_staff_are_for_everybody_and_fit(
                 faults[name] = found
     assert not faults
     assert [error for error in errors if "403" not in error] == []
+
+
+def test_the_pages_on_which_rights_are_given_fit(
+    live_shop: str, browser: Browser, sign_in: SignIn, shop_manager: User
+) -> None:
+    with opened(browser) as page:
+        sign_in(page.context, shop_manager)
+        for path in ("/admin/auth/group/add/", f"/admin/auth/user/{shop_manager.pk}/change/"):
+            page.goto(live_shop + path)
+            page.wait_for_selector(".selector-chosen")
+            assert width_of(page) <= DESKTOP, path

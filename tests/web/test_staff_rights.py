@@ -6,6 +6,7 @@ What gives rights is refused to all but superusers (tests/shop/accounts/test_rig
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import product as product_of
 from typing import Any
 
@@ -75,7 +76,7 @@ def shop(product: Product, shop_manager: User, stranger: User) -> Shop:
     change(paused, SaleChange.Kind.PAUSE)
     unused = (
         Category.objects.create(name="Cups", slug="cups"),
-        TaxRate.objects.create(name="Books", percent=9),
+        TaxRate.objects.create(name="Books", percent=Decimal(9)),
         Product.objects.create(name="Pot", slug="pot"),
         make_item(make_product(slug="jug", name="Jug", price_minor=9900), published=False).sale,
         Customer.objects.get(pk=stranger.pk),
