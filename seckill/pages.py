@@ -85,7 +85,7 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
         "closes_ms": to_ms(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
-        "summary": " · ".join(f"{offer.item.product} {money(offer.item.price_minor)}" for offer in offers),
+        "summary": " · ".join(f"{offer.item.variant} {money(offer.item.price_minor)}" for offer in offers),
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": sign_in_url(request.path),
         "texts": sale_page_texts(),

@@ -175,7 +175,7 @@ def refunding(mail: Mail) -> MailText | None:
 def refunded_contents(mail: Mail) -> str:
     """The units that the refund is about; where it names none, what was ordered."""
     named = mail.refund.lines.select_related("line__variant__product") if mail.refund else ()
-    return ", ".join(map(str, named)) or ", ".join(map(str, mail.order.lines.all()))
+    return _(", ").join(map(str, named)) or _(", ").join(map(str, mail.order.lines.all()))
 
 
 def sending_link(mail: Mail) -> MailText | None:

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Upper
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from psycopg.errors import UniqueViolation
 
@@ -254,7 +255,7 @@ class Order(models.Model):
         """Units and products: those that the buyer gets. All that was ordered, where all units were refunded."""
         lines = list(self.lines.all())
         left = [f"{line.units_left} × {line.title}" for line in lines if line.units_left]
-        return ", ".join(left or map(str, lines))
+        return gettext(", ").join(left or map(str, lines))
 
     @property
     def contact_email(self) -> str:

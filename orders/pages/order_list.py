@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
@@ -56,7 +57,9 @@ def orders(request: HttpRequest) -> HttpResponse:
     own = with_pictures(Order.objects.filter(buyer_id=request.user.pk))
     state = request.GET.get("state", "")
     if state in STATES:
-        own = own.filter(status__in=STATES[state][1])
+        # A part is refunded without another status.
+        refunded = Q(refunded_minor__gt=0) if state == "refunds" else Q()
+        own = own.filter(Q(status__in=STATES[state][1]) | refunded)
     page = Paginator(own, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "page": page,

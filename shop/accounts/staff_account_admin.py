@@ -93,7 +93,9 @@ class StaffAccountAdmin(ForSuperusers, DjangoUserAdmin, PersonAdmin):  # type: i
     def password_set(self, person: User) -> SafeString:
         url = reverse("admin:auth_user_password_change", args=[person.pk])
         state = _("set") if person.has_usable_password() else _("not set")
-        return format_html('{} · <a href="{}" class="text-link">{}</a>', state, url, _("Set another password"))
+        return format_html(
+            '{} · <a href="{}" class="text-link underline">{}</a>', state, url, _("Set another password")
+        )
 
 
 class GroupAdmin(ForSuperusers, DjangoGroupAdmin):

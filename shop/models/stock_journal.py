@@ -1,7 +1,10 @@
 """The journal of the ordinary stock: each change of a variant's units, by whom, when and why."""
 
+import re
+
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from shop.models.catalogue import Variant
@@ -53,3 +56,11 @@ class StockChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} · {self.variant}"
+
+    @property
+    def shown_reference(self) -> str:
+        """As staff read it on other pages: an order as K7M2-Q9XT, a sale in their language."""
+        if sale := re.fullmatch(r"sale (\d+)", self.reference):
+            return gettext("sale %(number)s") % {"number": sale[1]}
+        is_order = re.fullmatch("[A-Z0-9]{8}", self.reference)
+        return f"{self.reference[:4]}-{self.reference[4:]}" if is_order else self.reference

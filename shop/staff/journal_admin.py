@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from shop.models import StockChange, Variant
@@ -42,8 +43,10 @@ class StockChangeAdmin(ModelAdmin):
             named = Q(sku__icontains=term) if len(term) >= PART_LENGTH_MIN else Q(sku__in={term, term.upper()})
             variants = list(Variant.objects.filter(named).values_list("pk", flat=True)[:VARIANTS_MAX])
             code = term.upper().replace("-", "").replace(" ", "")
-            of_order = Q(reference__in={term, code, term.lower()}) & ~Q(reference="")
-            queryset = queryset.filter(Q(variant__in=variants) | of_order)
+            word = gettext("sale %(number)s") % {"number": ""}
+            sale = f"sale {term.removeprefix(word).strip()}" if term.startswith(word) else ""
+            referred = Q(reference__in={term, code, term.lower(), sale}) & ~Q(reference="")
+            queryset = queryset.filter(Q(variant__in=variants) | referred)
         return queryset, False
 
     @admin.display(description=_("product"))
@@ -69,7 +72,7 @@ class StockChangeAdmin(ModelAdmin):
 
     @admin.display(description=_("reason"))
     def purpose(self, change: StockChange) -> str:
-        return " · ".join(part for part in (change.reference, change.reason) if part) or "–"
+        return " · ".join(part for part in (change.shown_reference, change.reason) if part) or "–"
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         return redirect("admin:shop_stockchange_changelist")

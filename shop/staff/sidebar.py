@@ -28,8 +28,9 @@ def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any)
 
 
 def has_permission(permission: str) -> Callable[[HttpRequest], bool]:
-    """Only superusers have SUPERUSER: it is no permission that an account can be given."""
-    return lambda request: request.user.has_perm(permission)
+    """Who may change may look, as on the pages. Only superusers have SUPERUSER, which no account can be given."""
+    changing = permission.replace(".view_", ".change_")
+    return lambda request: request.user.has_perm(permission) or request.user.has_perm(changing)
 
 
 ENTRIES = [

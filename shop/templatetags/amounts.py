@@ -35,11 +35,5 @@ def discount(price_minor: int, ordinary_minor: int) -> str:
     if (get_language() or "").startswith("zh"):
         tenths = Decimal(-(-price_minor * 100 // ordinary_minor)) / 10
         return f"{tenths.normalize():f}折" if tenths < 10 else ""
-    percent = percent_off(price_minor, ordinary_minor)
+    percent = (ordinary_minor - price_minor) * 100 // ordinary_minor
     return f"−{percent}%" if percent > 0 else ""
-
-
-@register.filter
-def percent_off(price_minor: int, ordinary_minor: int) -> int:
-    """The discount in whole per cent, rounded down so that it is never exaggerated."""
-    return (ordinary_minor - price_minor) * 100 // ordinary_minor

@@ -16,11 +16,13 @@ from playwright.sync_api import Page, Route
 from orders.life import intake
 from orders.models import Order, OrderStatus, Refund
 from seckill import ledger
-from seckill.models import SaleItem
+from seckill.models import SaleChange, SaleItem
 from seckill.passes import passes
 from shop.http import problems
 from shop.models import Product, Variant
 from tests.steps.buying import make_orders
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import change
 
 OPEN_PAGES = (
     *("/", "/sales/{sale}/", "/products/", "/categories/tea/", "/products/longjing/"),
@@ -30,7 +32,8 @@ OPEN_PAGES = (
     *("/accounts/password/reset/", "/accounts/password/reset/done/", "/accounts/password/reset/key/1-none/"),
 )
 OWN_PAGES = (
-    *("/", "/sales/{sale}/", "/sale-items/{item}/reserve/", "/orders/", "/orders/{order}/", "/orders/{order}/cancel/"),
+    *("/", "/sales/{sale}/", "/sale-items/{item}/reserve/"),
+    *("/orders/", "/orders/?state=refunds", "/orders/{order}/", "/orders/{order}/cancel/"),
     *("/accounts/", "/accounts/addresses/", "/accounts/addresses/new/", "/accounts/email/", "/accounts/sessions/"),
     *("/accounts/password/change/", "/accounts/2fa/", "/accounts/tokens/", "/accounts/data/", "/accounts/logout/"),
 )
@@ -154,6 +157,9 @@ def buyers_pages(page: Page, shop: str, item: SaleItem, buyer: User) -> Iterator
     yield "the question for an address"
     for status, fields in ORDER_STATES.items():
         yield from order_in_state(page, shop, item, buyer, status, fields)
+    open_page(page, f"{shop}/orders/?state=refunds")
+    yield "the orders of which something was refunded"
+    yield from before_and_after_a_sale(page, shop, item)
     yield from own_account(page, shop)
 
 
@@ -179,6 +185,23 @@ def order_in_state(
         Refund.objects.create(pk=uuid4(), order=order, amount_minor=500, **refunded)
     open_page(page, f"{shop}/orders/{order.number}/")
     yield f"an order that is {status}"
+
+
+def before_and_after_a_sale(page: Page, shop: str, item: SaleItem) -> Iterator[str]:
+    oolong = make_product(slug="oolong", name="Oolong", price_minor=9900)
+    coming = make_item(oolong, opens_in_seconds=900, closes_in_seconds=1800)
+    open_page(page, f"{shop}/sales/{coming.sale_id}/")
+    page.click("[data-buy]")
+    page.wait_for_selector(".outcome.scheduled a")
+    yield "a card that waits for the opening and asks for an address"
+    open_page(page, f"{shop}/products/oolong/")
+    yield "a product that will be in a sale"
+    change(item, SaleChange.Kind.END_NOW)
+    open_page(page, f"{shop}/sales/{item.sale_id}/")
+    page.wait_for_selector("#sale[data-phase=ended]")
+    yield "a sale that ends while it is looked at"
+    page.reload()
+    yield "a sale that is over"
 
 
 def own_account(page: Page, shop: str) -> Iterator[str]:

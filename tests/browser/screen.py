@@ -1,11 +1,14 @@
-"""A window of the browser as wide as a phone or a desk, in which what moves by itself is counted."""
+"""A window of the browser as wide as a phone or a desk, in which what moves is counted, and faults are looked for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page, ViewportSize
 
+# Without what passed, which is a hundred times as much to bring over from the browser.
+VIOLATIONS = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)"""
 PHONE, DESKTOP = 360, 1280
 HEIGHT = 780
 # Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
@@ -31,3 +34,14 @@ def opened(
     )
     yield context.new_page()
     context.close()
+
+
+def serious_faults(page: Page) -> list[str]:
+    """What axe finds that keeps somebody from using the page."""
+    page.evaluate(AXE_SCRIPT)
+    return [
+        f"{found['id']}: {node['html'][:160]}"
+        for found in page.evaluate(VIOLATIONS)
+        if found["impact"] in ("serious", "critical")
+        for node in found["nodes"]
+    ]

@@ -153,7 +153,7 @@ def test_without_javascript_a_sale_is_paused_too(
     page.get_by_role("link", name="暂停秒杀").click()
     page.get_by_label("原因").fill("价格有误")
     page.get_by_role("button", name="暂停秒杀").click()
-    expect(page.locator("body")).to_contain_text("活动已暂停。")
+    expect(page.locator("body")).to_contain_text("秒杀已暂停。")
     assert SaleChange.objects.get().reason == "价格有误"
     counters = ledger.read(item_id=item.pk)
     assert counters is not None

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any, Literal
 
 import pytest
-from axe_playwright_python.base import AXE_SCRIPT
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page
 
@@ -15,10 +14,7 @@ from tests.browser.every_page import (
     buyers_pages,
     visitors_pages,
 )
-from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
-
-# Without what passed, which is a hundred times as much to bring over from the browser.
-VIOLATIONS = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)"""
+from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened, serious_faults
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,17 +48,6 @@ def width_on(page: Page, width: int) -> int:
 def is_light(loaded: dict[str, int]) -> bool:
     few = loaded["scripts"] <= SCRIPTS_MAX and (loaded["stylesheets"], loaded["inline"]) == (1, 0)
     return few and 0 < loaded["bytes"] < ASSETS_BYTES_MAX
-
-
-def serious_faults(page: Page) -> list[str]:
-    """What axe finds that keeps somebody from using the page."""
-    page.evaluate(AXE_SCRIPT)
-    return [
-        f"{found['id']}: {node['html'][:160]}"
-        for found in page.evaluate(VIOLATIONS)
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
-    ]
 
 
 # English is the wider language, so its pages are made narrow too, when all else is judged.

@@ -15,6 +15,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SignIn = Callable[[BrowserContext, User], None]
 
+COLOURS_OF_INVOICE = """[...document.querySelectorAll(".invoice, .invoice *")].map((part) => {
+    const { color, backgroundColor } = getComputedStyle(part);
+    return `${part.tagName} ${color} on ${backgroundColor}`;
+})"""
+
 
 def top_of(page: Page, selector: str) -> float:
     box = page.locator(selector).first.bounding_box()
@@ -49,6 +54,12 @@ def test_an_invoice_shows_all_its_figures_and_the_header_its_name(
         cut = page.locator(".table-scroll").evaluate("box => box.scrollWidth - box.clientWidth")
         assert cut <= 0
         assert len(page.get_by_role("cell").all()) == 5
+        # On paper it is dark on white, whatever the screen is.
+        page.emulate_media(media="print", color_scheme="light")
+        in_light = page.evaluate(COLOURS_OF_INVOICE)
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate(COLOURS_OF_INVOICE) == in_light
+        page.emulate_media(media="screen")
         page.goto(f"{live_shop}{prefix}/")
         box = page.locator(".brand span").bounding_box()
         assert box is not None

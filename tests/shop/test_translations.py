@@ -107,7 +107,10 @@ def test_a_price_is_written_as_its_reader_writes_it(language: str, price: str, w
 
 
 # What the shop no longer says: each of these has another word.
-WITHDRAWN = ("账户", "没有扣款", "统一排队", "没有成功", "等待开抢", "已付款，谢谢", "订单已过期", "订单已经结束")
+WITHDRAWN = (
+    *("账户", "没有扣款", "统一排队", "没有成功", "等待开抢", "已付款，谢谢", "订单已过期", "订单已经结束"),
+    *("活动", "账单", "商店", "本店", "店铺", "快递公司"),
+)
 CJK = "[\u4e00-\u9fff]"
 HALF_WIDTH = re.compile(rf"{CJK} ?[,;:!?()]|[,;:!?()] ?{CJK}|{CJK}\.(?!\w)|{CJK} “|” {CJK}")
 

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from orders.models import CartLine, Order, OrderStatus
 from orders.pages.order_list import STATES
@@ -20,6 +20,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def in_status(item: SaleItem, buyer: User, status: OrderStatus) -> Order:
     (order,) = make_orders(1, buyer=buyer, item=item, status=status)
     return order
+
+
+def test_what_is_in_an_order_is_listed_as_the_reader_writes_it(buyer: User) -> None:
+    order = bought(buyer, goods("cup"))
+    order.lines.create(variant=goods("pot"), sku="pot", units=1, unit_price_minor=1000)
+    assert order.contents == "2 × Cup, 1 × Pot"
+    with translation.override("zh-hans"):
+        assert order.contents == "2 × 商品 cup，1 × 商品 pot"
 
 
 def bought(buyer: User, variant: Variant, *, units: int = 2) -> Order:
@@ -54,6 +62,11 @@ def test_each_status_is_under_one_state_and_a_word_of_nobody_shows_all(
     }
     for state, (_name, statuses) in STATES.items():
         assert shown(as_buyer, state) == {str(order.number) for status, order in orders.items() if status in statuses}
+    # A part goes back without another status.
+    Order.objects.filter(pk=orders[OrderStatus.SHIPPED].pk).update(refunded_minor=500)
+    refunded = {str(orders[status].number) for status in (OrderStatus.SHIPPED, OrderStatus.REFUNDED)}
+    assert shown(as_buyer, "refunds") == refunded
+    assert " ".join(text_of(as_buyer, "/orders/").split()).count("Refunds −CN¥5.00") == 1
     assert len(shown(as_buyer, "x")) == len(orders)
     assert "没有这样的订单。" in text_of(as_buyer, path_in("zh-hans", "/orders/") + "?state=completed")
 

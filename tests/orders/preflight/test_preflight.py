@@ -19,8 +19,8 @@ from redis import Redis
 from orders.preflight import preflight as looks
 from orders.preflight.preflight import Finding, Verdict
 from orders.repair.audit import RESULT_KEY, remember_result
-from seckill.items import item_state
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
+from seckill.store.keys import keys_of
 from shop.background.queued_tasks import QUEUES
 from shop.models import Product, StockChange
 from tests.live_shop import environment, live_processes
@@ -77,12 +77,11 @@ def test_an_item_without_a_limit_is_asked_about(product: Product) -> None:
 
 def test_names_that_a_language_lacks_are_listed(item: SaleItem) -> None:
     sale, of_item = item.sale, item.variant.product
-    for thing in (sale, of_item):
-        thing.name_en, thing.name_zh_hans = "Tea", "茶"
-        thing.save()
+    for things in (Sale.objects.all(), Product.objects.all()):
+        things.update(name_en="Tea", name_zh_hans="茶")
+    sale.refresh_from_db()
     assert [verdict for verdict, _text in words(looks.look_at_languages(sale))] == ["good"]
-    of_item.name_zh_hans = ""
-    of_item.save()
+    Product.objects.filter(pk=of_item.pk).update(name_zh_hans="")
     ((verdict, text),) = words(looks.look_at_languages(sale))
     assert (verdict, text.count("(zh_hans)")) == ("warning", 1)
 
@@ -125,7 +124,7 @@ def test_the_memory_of_the_store_is_compared_with_the_units(small_store: OwnStor
 
 def test_stores_that_differ_are_a_stop(item: SaleItem, store: Redis) -> None:
     assert [verdict for verdict, _text in words(looks.look_at_stock(item.sale))] == ["good"]
-    store.hincrby(item_state.keys_of(item.pk).item, "left", -1)
+    store.hincrby(keys_of(item.pk).item, "left", -1)
     ((verdict, text),) = words(looks.look_at_stock(item.sale))
     assert verdict == "stop"
     assert "differ about" in text

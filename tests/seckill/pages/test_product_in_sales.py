@@ -41,6 +41,8 @@ def test_the_sale_comes_first_with_what_is_left_and_the_ordinary_price_second(cl
     assert '<button class="button second" data-add>' in text
     chinese = text_of(client, f"/zh-hans{PRODUCT}")
     assert chinese.index("去秒杀购买") < chinese.index("按原价购买")
+    assert "−80%" in text
+    assert "2折" in chinese
 
 
 def test_a_sale_that_comes_tomorrow_leads_and_a_sold_out_one_does_not(client: Client, product: Product) -> None:

@@ -52,6 +52,7 @@ def found(typed: str) -> list[str]:
         ("kettle", "yixing-teapot"),
         ("水壶", "yixing-teapot"),
         ("锅子", "cast-iron-wok"),
+        ("绿茶", "longjing-tea"),
         # Both in one, full width, accents
         ("22 升双肩包", "day-pack"),
         ("ｈｅａｄｐｈｏｎｅｓ", "headphones"),

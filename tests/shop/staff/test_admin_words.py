@@ -42,6 +42,16 @@ def test_a_page_has_the_name_that_leads_to_it(as_manager: Client, language: str,
     assert re.search(rf'tracking-tight">\s*{re.escape(title)}\s*</', html)
 
 
+@pytest.mark.parametrize("start", ["/admin/", "/admin/shop/"])
+def test_the_start_of_the_admin_calls_the_pages_as_the_sidebar_does(
+    as_manager: Client, language: str, start: str
+) -> None:
+    main = as_manager.get(start).content.decode().partition('id="main"')[2]
+    found = re.findall(r'<a class="flex[^>]*href="(/admin/[^"]*)">.*?<span>([^<]*)</span>', main, re.DOTALL)
+    with translation.override(language):
+        assert found == [(str(entry["link"]), str(entry["title"])) for entry in ENTRIES]
+
+
 def test_the_admin_has_logo_and_colours_of_the_shop(as_manager: Client) -> None:
     page = as_manager.get("/admin/").content.decode()
     assert "shop/logo" in page.partition("</head>")[2]
@@ -67,6 +77,15 @@ def test_what_staff_may_not_do_stays_in_the_admin(client: Client, buyer: User) -
     # A buyer, who is not of the staff, sees nothing of the admin.
     client.force_login(buyer)
     assert f'href="{ORDERS}"' not in client.get(f"/admin/auth/user/{buyer.pk}/change/", follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("permission", "link"),
+    [("change_order", ORDERS), ("change_sale", "/admin/seckill/sale/"), ("change_user", "/admin/shop/customer/")],
+)
+def test_who_may_change_rows_finds_them_in_the_sidebar(client: Client, db: None, permission: str, link: str) -> None:
+    client.force_login(employee(permission))
+    assert f'href="{link}"' in client.get(link).content.decode().partition('id="main"')[0]
 
 
 def test_an_empty_list_says_what_to_do(as_manager: Client, language: str) -> None:

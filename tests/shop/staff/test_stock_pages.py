@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.db.models import ProtectedError
 from django.test import Client
@@ -105,6 +106,20 @@ def test_the_journal_is_searched_by_sku_and_by_order(client: Client, variant: Va
     found = client.get(JOURNAL, {"q": term}).context["cl"].queryset
     assert found.exists()
     assert not found.filter(variant=other).exists()
+
+
+def test_the_journal_names_orders_and_sales_as_other_pages_do_and_finds_them_so(
+    client: Client, variant: Variant
+) -> None:
+    move(kind=Kind.TO_SALE, units_of={variant.pk: 3}, reference="sale 42")
+    shown = {"en": ("ABCD-2345", "sale 42"), "zh-hans": ("ABCD-2345", "秒杀 42")}
+    for language, names in shown.items():
+        client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
+        for name in names:
+            assert name in client.get(admin_page(variant)).content.decode()
+            found = client.get(JOURNAL, {"q": name})
+            assert found.context["cl"].queryset.count() == 1, name
+            assert name in found.content.decode()
 
 
 def test_nobody_can_write_into_the_journal(client: Client, variant: Variant) -> None:

@@ -1,0 +1,94 @@
+"""The admin's pages in a browser: axe finds nothing serious, nothing is wider than the screen, no script fails."""
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from orders.models import Mail
+from seckill.models import SaleItem
+from tests.browser.conftest import console_errors_of, width_of
+from tests.browser.screen import DESKTOP, PHONE, opened, serious_faults
+from tests.steps.buying import make_orders, with_address
+from tests.steps.shop import make_item, make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+PAGES = (
+    *("/admin/", "/admin/shop/", "/admin/orders/order/", "/admin/orders/mail/", "/admin/shop/customer/"),
+    *("/admin/orders/order/{order}/change/", "/admin/orders/order/{order}/refund/now/"),
+    *("/admin/orders/order/{order}/ship/now/", "/admin/shop/customer/{buyer}/change/"),
+    *("/admin/orders/mail/{mail}/change/", "/admin/orders/mail/{mail}/again/"),
+    *("/admin/seckill/sale/{draft}/publish/", "/admin/seckill/sale/{sale}/change/"),
+    *("/admin/seckill/sale/{sale}/control/add_units/{item}/", "/admin/seckill/sale/{sale}/control/end_now/"),
+)
+
+
+@pytest.fixture
+def paths(item: SaleItem, buyer: User) -> list[str]:
+    with_address(buyer)
+    order, _other = make_orders(2, buyer=buyer, item=item)
+    mail = Mail.objects.create(order=order, kind=Mail.Kind.PAID, sent_at=timezone.now(), next_attempt_at=None)
+    draft = make_item(make_product(slug="cup", name="Cup", price_minor=99_900), published=False)
+    rows = {"order": order, "mail": mail, "buyer": buyer, "draft": draft.sale, "sale": item.sale, "item": item}
+    return [path.format(**{name: row.pk for name, row in rows.items()}) for path in PAGES]
+
+
+def pages_of(page: Page, shop: str, paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        answer = page.goto(shop + path)
+        assert answer is not None
+        assert answer.status == 200, path
+        yield path
+    page.goto(f"{shop}/admin/orders/order/")
+    for box in page.locator("[name=_selected_action]").all():
+        box.evaluate("box => box.click()")
+    page.select_option("select[name=action]", "ship_orders", force=True)
+    page.locator("#changelist-form").evaluate("form => form.submit()")
+    page.wait_for_selector("[name=confirmed]", state="attached")
+    yield "many orders that are marked as shipped"
+    assert page.goto(f"{shop}/admin/orders/order/add/")
+    yield "what the account may not do (403)"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "language"), [("light", DESKTOP, "en"), ("dark", PHONE, "zh-hans"), ("light", PHONE, "en")]
+)
+def test_the_pages_of_staff_are_for_everybody_and_fit(
+    live_shop: str,
+    browser: Browser,
+    sign_in: SignIn,
+    shop_manager: User,
+    paths: list[str],
+    scheme: Literal["light", "dark"],
+    width: int,
+    language: str,
+) -> None:
+    faults: dict[str, list[str]] = {}
+    with opened(browser, width=width, scheme=scheme) as page:
+        sign_in(page.context, shop_manager)
+        page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": live_shop}])
+        errors = console_errors_of(page)
+        for name in pages_of(page, live_shop, paths):
+            page.wait_for_load_state("networkidle")
+            wide = [f"{width_of(page)} px wide"] if width_of(page) > width else []
+            if found := [*serious_faults(page), *wide]:
+                faults[name] = found
+    assert not faults
+    assert [error for error in errors if "403" not in error] == []
+
+
+def test_the_pages_on_which_rights_are_given_fit(
+    live_shop: str, browser: Browser, sign_in: SignIn, shop_manager: User
+) -> None:
+    with opened(browser) as page:
+        sign_in(page.context, shop_manager)
+        for path in ("/admin/auth/group/add/", f"/admin/auth/user/{shop_manager.pk}/change/"):
+            page.goto(live_shop + path)
+            page.wait_for_selector(".selector-chosen")
+            assert width_of(page) <= DESKTOP, path

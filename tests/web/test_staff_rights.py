@@ -1,0 +1,393 @@
+"""Which permission each action of the staff needs, in one table: with all others together it is refused.
+
+What gives rights is refused to all but superusers (tests/shop/accounts/test_rights_table.py).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product as product_of
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission, User
+from django.db import connection, models, transaction
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, URLResolver, reverse
+from django.utils import timezone
+
+from orders.life import lifecycle
+from orders.models import Attention, Document, Mail, Order, ShippingMethod
+from orders.staff.order_page import STEPS
+from seckill.models import SaleChange, SaleItem
+from seckill.staff.change_pages import TITLES
+from shop.models import Category, Customer, Product, TaxRate
+from tests.steps.buying import new_buyers, order_of, with_address
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import change, control_form, employee
+from tests.steps.tables import upload
+
+pytestmark = pytest.mark.django_db
+
+# A statement that changes something; the session of the person is not meant.
+WRITES = re.compile(r'^(INSERT INTO|UPDATE|DELETE FROM) "(?!django_session|usersessions_)')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shop:
+    """Something for each action. Orders are named for what can be done with them."""
+
+    boss: Client
+    item: SaleItem
+    paused: SaleItem
+    draft: SaleItem
+    to_pay: Order
+    to_send: Order
+    to_complete: Order
+    to_pay_back: Order
+    to_look_at: Order
+    mail: Mail
+    unsent: Mail
+    invoice: Document
+    # By their models, which have the action *Delete*.
+    unused: dict[str, models.Model]
+
+
+@pytest.fixture
+def shop(product: Product, shop_manager: User, stranger: User) -> Shop:
+    boss = Client()
+    boss.force_login(shop_manager)
+    item = make_item(product, quantity=9)
+    buyers = new_buyers(5)
+    with_address(*buyers)
+    orders = [order_of(item, buyer) for buyer in buyers]
+    for order in orders[1:]:
+        assert lifecycle.pay(order_id=order.pk)
+    to_pay, to_send, to_complete, to_pay_back, to_look_at = orders
+    assert lifecycle.ship(order_id=to_complete.pk)
+    assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
+    Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
+    Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
+    draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
+    paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
+    change(paused, SaleChange.Kind.PAUSE)
+    unused = (
+        Category.objects.create(name="Cups", slug="cups"),
+        TaxRate.objects.create(name="Books", percent=Decimal(9)),
+        Product.objects.create(name="Pot", slug="pot"),
+        make_item(make_product(slug="jug", name="Jug", price_minor=9900), published=False).sale,
+        Customer.objects.get(pk=stranger.pk),
+        ShippingMethod.objects.create(code="post", name="Post"),
+    )
+    return Shop(
+        boss=boss,
+        item=item,
+        paused=paused,
+        draft=draft,
+        to_pay=to_pay,
+        to_send=to_send,
+        to_complete=to_complete,
+        to_pay_back=to_pay_back,
+        to_look_at=to_look_at,
+        mail=Mail.objects.filter(order=to_send, kind=Mail.Kind.PAID).get(),
+        unsent=Mail.objects.filter(order=to_complete, sent_at=None)[0],
+        invoice=Document.objects.filter(order=to_send).get(),
+        unused={row._meta.label_lower: row for row in unused},
+    )
+
+
+Form = Callable[[Shop], dict[str, Any]]
+Args = Callable[[Shop], list[Any]]
+Needs = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Action:
+    """A form that is sent to a page of the admin, or a page that is read (`form` is None).
+
+    `name` is that of the page's address and, after a space, what is done there. Each of `needs` is a choice of
+    permissions, of which one is needed.
+    """
+
+    name: str
+    needs: Needs
+    args: Args
+    form: Form | None = None
+
+    @property
+    def page(self) -> str:
+        return self.name.partition(" ")[0]
+
+    def takes_effect(self, client: Client, shop: Shop) -> bool:
+        """Whether something was written, or shown. What was written is taken back."""
+        path = reverse(f"admin:{self.page}", args=self.args(shop))
+        if self.form is None:
+            return client.get(path).status_code == 200
+        form = {"confirmed": "yes", **self.form(shop)}
+        before = transaction.savepoint()
+        with CaptureQueriesContext(connection) as captured:
+            answer = client.post(path, form)
+        transaction.savepoint_rollback(before)
+        assert answer.status_code in {200, 302, 403}, self.name
+        is_file = "attachment" in answer.headers.get("Content-Disposition", "")
+        return is_file or any(WRITES.match(query["sql"]) for query in captured)
+
+
+def no_args(shop: Shop) -> list[Any]:
+    return []
+
+
+def chosen(action: str, row: models.Model, **more: Any) -> dict[str, Any]:
+    """An action of a list that is chosen for a row, and confirmed."""
+    return {"action": action, "_selected_action": row.pk, "post": "yes", **more}
+
+
+def received(order: Order) -> dict[str, Any]:
+    return {f"order-{order.pk}-amount": "19.00", f"order-{order.pk}-reference": "BANK-1"}
+
+
+def preview(shop: Shop, table: str, row: dict[str, Any]) -> dict[str, Any]:
+    """What the button below the preview of an uploaded table sends."""
+    answer = upload(shop.boss, f"/admin/{table}/", row)
+    form: dict[str, Any] = answer.context["confirm_form"].initial
+    return form
+
+
+def exported(shop: Shop) -> dict[str, Any]:
+    return {"format": "0", "resource": "0"}
+
+
+CHANGE_ORDERS: Needs = (("orders.change_order",),)
+SEE_ORDERS: Needs = (("orders.view_order", "orders.change_order"),)
+CHANGE_SALES: Needs = (("seckill.change_sale",),)
+ADD_SALES: Needs = (("seckill.add_sale",),)
+IMPORT_PRODUCTS: Needs = (("shop.add_product",), ("shop.change_product",))
+IMPORT_STOCK: Needs = (("shop.view_variant",), ("shop.add_stockchange",))
+
+# What is done with one order on its page, and with many in a list.
+OF_ORDERS: list[tuple[str, Args, Form]] = [
+    ("orders_order_step record-payment", lambda it: [it.to_pay.pk, "record-payment"], lambda it: received(it.to_pay)),
+    ("orders_order_step ship", lambda it: [it.to_send.pk, "ship"], lambda it: {}),
+    ("orders_order_step complete", lambda it: [it.to_complete.pk, "complete"], lambda it: {}),
+    ("orders_order_step cancel", lambda it: [it.to_pay.pk, "cancel"], lambda it: {}),
+    (
+        "orders_order_step refund",
+        lambda it: [it.to_send.pk, "refund"],
+        lambda it: {"amount": "19.00", "refund_id": str(it.to_send.number)},
+    ),
+    (
+        "orders_order_step paid-back",
+        lambda it: [it.to_pay_back.pk, "paid-back"],
+        lambda it: {"reference": "BACK-1", "refunds": [refund.pk for refund in it.to_pay_back.refunds.all()]},
+    ),
+    ("orders_order_tracking", lambda it: [it.to_complete.pk], lambda it: {"carrier": "DHL"}),
+    ("orders_order_notes", lambda it: [it.to_pay.pk], lambda it: {"staff_note": "Called."}),
+    (
+        "orders_order_changelist record_payment",
+        no_args,
+        lambda it: chosen("record_payment", it.to_pay, **received(it.to_pay)),
+    ),
+    ("orders_order_changelist ship_orders", no_args, lambda it: chosen("ship_orders", it.to_send)),
+    ("orders_order_changelist complete_orders", no_args, lambda it: chosen("complete_orders", it.to_complete)),
+    ("orders_order_changelist cancel_orders", no_args, lambda it: chosen("cancel_orders", it.to_pay)),
+    ("orders_order_changelist refund_orders", no_args, lambda it: chosen("refund_orders", it.to_send)),
+    ("orders_ordertolookat_changelist mark_resolved", no_args, lambda it: chosen("mark_resolved", it.to_look_at)),
+    (
+        "orders_order_process_import",
+        no_args,
+        lambda it: preview(it, "orders/order", {"order": it.to_send.shown_code, "carrier": "DHL"}),
+    ),
+    ("orders_mail_again", lambda it: [it.mail.pk], lambda it: {}),
+    ("orders_mail_changelist send_again", no_args, lambda it: chosen("send_again", it.unsent)),
+]
+
+# What is done with a sale, and with an item of it.
+OF_SALES: list[tuple[str, Args, Form]] = [
+    (
+        "seckill_sale_publish",
+        lambda it: [it.draft.sale_id],
+        lambda it: {"confirmed": [f"price-{it.draft.pk}-{it.draft.price_minor}"]},
+    ),
+    *(
+        (
+            f"seckill_sale_control {kind.value}",
+            lambda it, kind=kind: [(it.paused if kind == SaleChange.Kind.RESUME else it.item).sale_id, kind.value],
+            lambda it: control_form(closes_at="2099-01-01T00:00"),
+        )
+        for kind in (SaleChange.Kind.PAUSE, SaleChange.Kind.RESUME, SaleChange.Kind.MOVE_END, SaleChange.Kind.END_NOW)
+    ),
+    *(
+        (
+            f"seckill_sale_control {kind.value}",
+            lambda it, kind=kind: [it.item.sale_id, kind.value, it.item.pk],
+            lambda it: control_form(units=2),
+        )
+        for kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
+    ),
+]
+
+TABLE = [
+    *(Action(name, CHANGE_ORDERS, args, form) for name, args, form in OF_ORDERS),
+    *(Action(name, CHANGE_SALES, args, form) for name, args, form in OF_SALES),
+    Action("orders_order_import", CHANGE_ORDERS, no_args),
+    Action("orders_order_export", SEE_ORDERS, no_args, exported),
+    Action("orders_order_packing_slip", SEE_ORDERS, lambda it: [it.to_send.pk]),
+    Action("orders_document_print", SEE_ORDERS, lambda it: [it.invoice.pk]),
+    Action("orders_document_pdf", SEE_ORDERS, lambda it: [it.invoice.pk]),
+    Action("orders_document_export", SEE_ORDERS, no_args, exported),
+    Action(
+        "seckill_sale_duplicate_sale",
+        ADD_SALES,
+        lambda it: [it.item.sale_id],
+        lambda it: {},
+    ),
+    Action("seckill_saleitem_figures", (("seckill.view_sale", "seckill.change_sale"),), no_args),
+    Action("shop_product_import", IMPORT_PRODUCTS, no_args),
+    Action(
+        "shop_product_process_import",
+        IMPORT_PRODUCTS,
+        no_args,
+        lambda it: preview(it, "shop/product", {"slug": "longjing", "name_en": "Tea of the year"}),
+    ),
+    Action("shop_product_export", (("shop.view_product", "shop.change_product"),), no_args, exported),
+    Action("shop_variant_import", IMPORT_STOCK, no_args),
+    Action(
+        "shop_variant_process_import",
+        IMPORT_STOCK,
+        no_args,
+        lambda it: preview(it, "shop/variant", {"sku": "SKU-longjing", "change": "5", "reason": "delivery"}),
+    ),
+    Action(
+        "shop_variant_export",
+        (("shop.view_variant", "shop.change_variant", "shop.add_stockchange"),),
+        no_args,
+        exported,
+    ),
+]
+
+# Rows that are edited on a page: the rights to add, change and delete one. None: nobody, or superusers alone.
+# Other rows are read, and changed by the actions above.
+EDITED: dict[str, tuple[str | None, str | None, str | None]] = {
+    **{
+        f"{app}.{model}": (f"{app}.add_{model}", f"{app}.change_{model}", f"{app}.delete_{model}")
+        for app, model in (
+            ("shop", "category"),
+            ("shop", "taxrate"),
+            ("shop", "product"),
+            ("seckill", "sale"),
+            ("orders", "shippingmethod"),
+        )
+    },
+    "shop.variant": (None, "shop.add_stockchange", None),
+    "shop.customer": (None, "auth.change_user", "auth.delete_user"),
+}
+NOBODY = (None, None, None)
+
+# Pages of Django's own, about which no permission is; those about rights; and those that nobody has.
+OF_DJANGO = {
+    *("index", "login", "logout", "password_change", "password_change_done", "jsi18n", "app_list"),
+    *("autocomplete", "search", "view_on_site"),
+}
+FOR_SUPERUSERS = {"auth_user_password_change"}
+NEVER = {"orders_document_import", "orders_document_process_import"}
+
+
+def deletions() -> list[Action]:
+    """Rows that are chosen in a list and deleted. To choose them one must see them."""
+    return [
+        Action(
+            f"{label.replace('.', '_')}_changelist delete_selected",
+            ((delete,), (str(changing).replace(".change_", ".view_"), str(changing))),
+            no_args,
+            lambda it, label=label: chosen("delete_selected", it.unused[label]),
+        )
+        for label, (_add, changing, delete) in EDITED.items()
+        if delete
+    ]
+
+
+@pytest.fixture
+def person(client: Client) -> User:
+    """Signed in; the tests give the rights."""
+    person = employee()
+    client.force_login(person)
+    return person
+
+
+def give(person: User, names: set[str]) -> None:
+    person.user_permissions.set(permission for name, permission in all_permissions().items() if name in names)
+
+
+def all_permissions() -> dict[str, Permission]:
+    rows = Permission.objects.select_related("content_type")
+    return {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
+
+
+def test_without_its_permission_an_action_is_refused_to_who_has_all_others(
+    client: Client, shop: Shop, person: User
+) -> None:
+    allowed = []
+    for action in [*TABLE, *deletions()]:
+        for choice in action.needs:
+            give(person, all_permissions().keys() - set(choice))
+            if action.takes_effect(client, shop):
+                allowed.append((action.name, choice))
+    assert allowed == []
+
+
+def test_with_its_permissions_alone_an_action_is_taken(client: Client, shop: Shop, person: User) -> None:
+    refused = []
+    for action in [*TABLE, *deletions()]:
+        for permissions in product_of(*action.needs):
+            give(person, set(permissions))
+            if not action.takes_effect(client, shop):
+                refused.append((action.name, permissions))
+    assert refused == []
+
+
+def test_rows_are_edited_with_their_own_permissions_alone(person: User) -> None:
+    request = RequestFactory().get("/admin/")
+    wrong = []
+    for name in all_permissions():
+        give(person, {name})
+        request.user = User.objects.get(pk=person.pk)
+        for model, page in admin.site._registry.items():
+            wanted = EDITED.get(model._meta.label_lower, NOBODY)
+            may = (page.has_add_permission, page.has_change_permission, page.has_delete_permission)
+            for verb, permission, allows in zip(("add", "change", "delete"), wanted, may, strict=True):
+                if allows(request) != (name == permission):
+                    wrong.append((name, verb, model._meta.label))
+    assert wrong == []
+
+
+def test_the_tables_have_every_page_and_every_action_of_the_admin() -> None:
+    covered = {action.name for action in [*TABLE, *deletions()]}
+    pages = {action.page for action in TABLE}
+    of_rows = {
+        f"{model._meta.app_label}_{model._meta.model_name}_{page}"
+        for model in admin.site._registry
+        for page in ("changelist", "add", "change", "delete", "history")
+    }
+    others = {str(pattern.name) for pattern in patterns_of(admin.site.get_urls()) if pattern.name}
+    assert others - of_rows - OF_DJANGO - pages - FOR_SUPERUSERS - NEVER == set()
+    listed = {
+        f"{model._meta.app_label}_{model._meta.model_name}_changelist {action}"
+        for model, page in admin.site._registry.items()
+        for action in page.actions or ()
+    }
+    assert listed - covered == set()
+    assert {kind.value for kind in TITLES} == {
+        action.name.partition(" ")[2] for action in TABLE if action.page == "seckill_sale_control"
+    }
+    assert set(STEPS) == {action.name.partition(" ")[2] for action in TABLE if action.page == "orders_order_step"}
+
+
+def patterns_of(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from patterns_of(pattern.url_patterns)
+        else:
+            yield pattern
