@@ -295,6 +295,10 @@ FOR_SUPERUSERS = {"auth_user_password_change"}
 NEVER = {"orders_document_import", "orders_document_process_import"}
 
 
+def deletion_of(label: str) -> Form:
+    return lambda it: chosen("delete_selected", it.unused[label])
+
+
 def deletions() -> list[Action]:
     """Rows that are chosen in a list and deleted. To choose them one must see them."""
     return [
@@ -302,7 +306,7 @@ def deletions() -> list[Action]:
             f"{label.replace('.', '_')}_changelist delete_selected",
             ((delete,), (str(changing).replace(".change_", ".view_"), str(changing))),
             no_args,
-            lambda it, label=label: chosen("delete_selected", it.unused[label]),
+            deletion_of(label),
         )
         for label, (_add, changing, delete) in EDITED.items()
         if delete
