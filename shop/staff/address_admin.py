@@ -52,6 +52,7 @@ class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
 @admin.register(Address)
 class AddressAdmin(StaffAdmin):
     form = StaffAddressForm
+    actions = []
     fields = ADDRESS_FIELDS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Address]:

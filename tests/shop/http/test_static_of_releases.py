@@ -1,10 +1,12 @@
 """A process of one release serves the static files of the others, which a rolling release puts beside its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.core.signals import request_finished
+from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.test import RequestFactory
 from pytest_django import Settings
@@ -16,7 +18,7 @@ OF_ANOTHER = "/static/shop/site.ba9876543210.css"
 
 
 @pytest.fixture
-def ask(settings: Settings, tmp_path: Path) -> Callable[[str], HttpResponseBase]:
+def ask(settings: Settings, tmp_path: Path) -> Iterator[Callable[[str], HttpResponseBase]]:
     """A process that was started when its own file alone was there."""
     settings.WHITENOISE_AUTOREFRESH = False
     settings.STATIC_ROOT = tmp_path / "own"
@@ -31,7 +33,10 @@ def ask(settings: Settings, tmp_path: Path) -> Callable[[str], HttpResponseBase]
         response.close()
         return response
 
-    return answer
+    # As Django's test client does: a connection of the tests before must not be looked at.
+    request_finished.disconnect(close_old_connections)
+    yield answer
+    request_finished.connect(close_old_connections)
 
 
 def nothing_else(_request: HttpRequest) -> HttpResponse:
