@@ -15,6 +15,7 @@ from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
+from seckill.store import failures
 from shop.catalogue import category_tree
 from shop.http import rate_limits
 from shop.local.stores.cluster_store import ClusterStore
@@ -91,6 +92,13 @@ def _fresh_limits() -> None:
     """Counts that this process makes while the cache server is away do not pass from one test to the next."""
     rate_limits._of_this_process.cache_clear()
     rate_limits._cache_server = rate_limits.CacheServer()
+
+
+@pytest.fixture(autouse=True)
+def _no_outage() -> Iterator[None]:
+    """An outage of the store that a test has made ends with it, and is no line in the log of a later one."""
+    yield
+    failures._failures._outages = {}
 
 
 @pytest.fixture(scope="module")

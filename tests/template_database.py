@@ -12,6 +12,7 @@ from pathlib import Path
 from django.apps import apps
 from django.core.management import call_command
 from django.db import connections
+from django.db.backends.postgresql.creation import DatabaseCreation
 from django.db.migrations.loader import MigrationLoader
 
 from tests.embedded_servers import DIRECTORY
@@ -19,9 +20,20 @@ from tests.embedded_servers import DIRECTORY
 _PREFIX = "migrated_"
 
 
+class TestDatabase(DatabaseCreation):
+    """Goes at the end of a run though threads of a web process, which tests have started here, are connected still."""
+
+    __test__ = False
+
+    def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
+        tell(f'DROP DATABASE "{test_database_name}" WITH (FORCE)')
+
+
 def use_for_all_tests() -> None:
     """Django makes the databases of tests as copies, and then finds nothing to migrate."""
-    connections["default"].settings_dict["TEST"]["TEMPLATE"] = made_once()
+    shared = connections["default"]
+    shared.settings_dict["TEST"]["TEMPLATE"] = made_once()
+    shared.creation = TestDatabase(shared)
 
 
 def made_once() -> str:

@@ -25,5 +25,6 @@ def count(order_ids: Iterable[int]) -> None:
         "sale_item_id", "order__buyer_id", *times
     ):
         if created_at - reserved_at < LATE and ended_at - expires_at < LATE:
-            share = (ended_at - reserved_at) / (expires_at - reserved_at)
+            whole = expires_at - reserved_at
+            share = (ended_at - reserved_at) / whole if whole else 1.0
             unpaid_holds.note(item_id=item_id, buyer_id=buyer_id, share=share)

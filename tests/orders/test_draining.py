@@ -1,7 +1,9 @@
 """Draining: the first order is never late, batches fill under load, and one process at a time drains an item."""
 
 import time
+from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -29,11 +31,16 @@ def item(product: Product) -> SaleItem:
     return make_item(product, quantity=None)
 
 
+def pause_by(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -> None:
+    """What the tasks do at a pause. Other threads of the process go on sleeping."""
+    monkeypatch.setattr(tasks, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+
+
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many orders there were at each pause between batches, none of which takes any time."""
     orders: list[int] = []
-    monkeypatch.setattr(time, "sleep", lambda seconds: orders.append(Order.objects.count()))
+    pause_by(monkeypatch, lambda seconds: orders.append(Order.objects.count()))
     return orders
 
 
@@ -51,7 +58,7 @@ def test_what_comes_during_a_pause_becomes_one_batch(item: SaleItem, monkeypatch
         if coming:
             reserve_often(item, coming.pop(0))
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    pause_by(monkeypatch, sleep)
     reserve_often(item)
     with mock.patch.object(intake, "take_in_batch", wraps=intake.take_in_batch) as batches:
         assert tasks.drain_outbox(item_id=item.pk) == 10
@@ -70,7 +77,7 @@ def test_full_batches_follow_each_other_without_a_pause(
 
 def test_the_sweep_never_pauses(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+    pause_by(monkeypatch, slept.append)
     reserve_often(item, 3)
     assert tasks.sweep_outboxes() == 3
     assert not any(slept)
@@ -143,7 +150,7 @@ def test_a_process_that_works_keeps_its_lease(item: SaleItem, monkeypatch: pytes
         take_in_batch(**arguments)
 
     take_in_batch = intake.take_in_batch
-    monkeypatch.setattr(time, "sleep", sleep)
+    pause_by(monkeypatch, sleep)
     monkeypatch.setattr(intake, "take_in_batch", drain_at_length)
     tasks.drain_outbox(item_id=item.pk)
     assert milliseconds[0] > 500

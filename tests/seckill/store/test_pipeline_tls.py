@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -48,6 +49,8 @@ class TlsEnd:
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._context.load_cert_chain(certificate)
         self._target = target
+        self._writers: list[asyncio.StreamWriter] = []
+        self._copying: list[Any] = []
         self._ready, self.port = threading.Event(), 0
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self._thread.start()
@@ -59,11 +62,16 @@ class TlsEnd:
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()
-        # Not `wait_closed`: connections of the pipeline are open still, and end with the loop.
+        # Not `wait_closed`, which waits for connections that the pipeline has left open.
         server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*self._copying, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind_reader, behind_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers += [writer, behind_writer]
+        self._copying.append(asyncio.current_task())
         await asyncio.gather(copy(reader, behind_writer), copy(behind_reader, writer))
 
     def close(self) -> None:
