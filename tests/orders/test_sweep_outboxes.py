@@ -51,7 +51,7 @@ def test_four_items_with_a_backlog_share_one_budget(items: list[SaleItem], monke
     started = time.monotonic()
     tasks.sweep_outboxes()
     # Then it ends with the budget of the task, far below its time limit, and each item had its part
-    assert time.monotonic() - started < 1.6
+    assert time.monotonic() - started < 3 * tasks.BUDGET_SECONDS
     for item in items:
         assert drained.count(item.pk) >= 5
 

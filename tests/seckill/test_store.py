@@ -98,7 +98,8 @@ def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> N
             began_s = time.monotonic()
             for _time in range(100):
                 assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
-            assert time.monotonic() - began_s < 0.5
+            # A timeout each would take a minute and a half.
+            assert time.monotonic() - began_s < 5
         finally:
             os.kill(own_store.process.pid or 0, signal.SIGCONT)
         wait_until(answers, seconds_max=5)

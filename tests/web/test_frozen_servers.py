@@ -23,6 +23,7 @@ from tests.steps.shop import make_item
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FROZEN_SECONDS = 20.0
+GIVE_UP_SECONDS = 8.0
 SOURCES = ("database", "reservation_store", "cache", "broker")
 # The variables of the shop's servers, by the names that /metrics gives them.
 VARIABLES = {"database": "DATABASE_URL", "reservation_store": "SECKILL_REDIS_URL", "cache": "REDIS_URL"}
@@ -61,12 +62,12 @@ def through(proxy: Proxy, *names: str) -> dict[str, str]:
 
 
 def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:
-    """Status and seconds; 0 if no answer came within 8 s."""
+    """Status and seconds; 0 if no answer came within GIVE_UP_SECONDS."""
     headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
     if pass_text:
         headers["Authorization"] = f"Pass {pass_text}"
     started_s = time.monotonic()
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=8)) as client:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=GIVE_UP_SECONDS)) as client:
         try:
             client.request(method, path, body=json.dumps({"units": 1}) if method == "POST" else None, headers=headers)
             return client.getresponse().status, time.monotonic() - started_s
@@ -101,8 +102,8 @@ def test_reservations_go_on_while_postgresql_is_frozen(
     slowest = {name: max(seconds for _status, seconds in answers) for name, answers in others.items()}
     statuses = {name: {status for status, _seconds in answers} for name, answers in others.items()}
     assert statuses == dict.fromkeys(others, {200})
-    # Milliseconds on an idle machine.
-    assert max(*slowest.values(), *(seconds for _status, seconds in reserved)) < 2
+    # Milliseconds on an idle machine. What waits for PostgreSQL gets no answer within GIVE_UP_SECONDS.
+    assert max(*slowest.values(), *(seconds for _status, seconds in reserved)) < GIVE_UP_SECONDS / 2
 
 
 @pytest.mark.parametrize("name", VARIABLES)
@@ -120,7 +121,7 @@ def test_operators_see_which_server_is_frozen(name: str, proxy: Proxy) -> None:
                 assert sources_up(url) == {source: source != name for source in SOURCES}
                 status, seconds = call(port, "GET", "/readyz")
                 assert status == 503
-                assert seconds < 3
+                assert seconds < GIVE_UP_SECONDS / 2
                 assert call(port, "GET", "/healthz")[0] == 200
         for page in pages:
             page.join()
@@ -128,11 +129,11 @@ def test_operators_see_which_server_is_frozen(name: str, proxy: Proxy) -> None:
 
 
 def sources_up(url: str) -> dict[str, float]:
-    """What /metrics says of the servers, within some two seconds; some more on a busy machine."""
+    """What /metrics says of the servers, within some two seconds, and more on a busy machine."""
     started_s = time.monotonic()
-    with urlopen(f"{url}/metrics", timeout=8) as answer:
+    with urlopen(f"{url}/metrics", timeout=GIVE_UP_SECONDS) as answer:
         text = answer.read().decode()
-    assert time.monotonic() - started_s < 3
+    assert time.monotonic() - started_s < GIVE_UP_SECONDS / 2
     assert ("stampede_orders_overdue" in text) == ('up{source="database"} 1' in text)
     return {source: float(text.partition(f'up{{source="{source}"}} ')[2].partition("\n")[0]) for source in SOURCES}
 

@@ -48,8 +48,8 @@ def test_a_crowd_that_searches_keeps_nobody_from_signing_in(live_shop: str, prod
         answers = other_calls()
         refused = [each.result() for each in searches]
     assert [status for status, _seconds in answers] == [401, 200] * 4
-    # Milliseconds on an idle machine.
-    assert max(seconds for _status, seconds in answers) < 2
+    # Milliseconds on an idle machine. A call that waits behind a search waits until PostgreSQL gives that one up.
+    assert max(seconds for _status, seconds in answers) < WEB_STATEMENT_SECONDS / 2
     assert {status for status, _seconds in refused} == {503}
-    assert max(seconds for _status, seconds in refused) < WEB_STATEMENT_SECONDS + 4
+    assert max(seconds for _status, seconds in refused) < 2 * WEB_STATEMENT_SECONDS
     assert search(0)[0] == 200

@@ -172,7 +172,7 @@ def test_the_last_good_page_is_served_while_rendering_hangs(
         started_s = time.perf_counter()
         for _ in range(50):
             assert body_of(await get(shells)) == "page 1 of /"
-        assert time.perf_counter() - started_s < 1
+        assert time.perf_counter() - started_s < 50 * shells_module.WAIT_SECONDS
         assert len(django.asked) == 2
         django.may_answer.set()
         await asyncio.sleep(0.2)

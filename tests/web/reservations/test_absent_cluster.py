@@ -19,7 +19,7 @@ from web.reservations.snapshots import Snapshots
 
 ITEM_IDS = range(1, 13)
 # A call that waits takes FIRST_MAP_SECONDS.
-NO_TIME_SECONDS = FIRST_MAP_SECONDS / 3
+NO_TIME_SECONDS = FIRST_MAP_SECONDS
 
 
 @pytest.fixture
