@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from shop.configuration import demo_guard, typed_readers
+from shop.configuration import demo_guard, password_rules, typed_readers
 from shop.configuration.admin_theme import UNFOLD as UNFOLD
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
@@ -283,10 +283,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
 CONTENT_SECURITY_POLICY = content_policy(providers=PAYMENT_PROVIDERS, media_url=MEDIA_URL)
 
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
-    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
-]
+PASSWORD_HASHERS = password_rules.HASHERS
+AUTH_PASSWORD_VALIDATORS = password_rules.password_rules(ask_breached=env.bool("BREACHED_PASSWORDS", default=False))
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL, LOGIN_REDIRECT_URL = "account_login", "home"
 MESSAGE_STORAGE = "shop.http.fresh_messages.FreshMessages"

@@ -1,10 +1,9 @@
 """A web process is warm before it takes connections, and a store that is away does not keep it out."""
 
 import asyncio
-import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,7 +15,7 @@ from seckill.store import scripts
 from seckill.store.pipeline.asking import Pipelines
 from shop.models import Product
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, status_of
-from tests.own_store import as_reservation_store, free_port, running
+from tests.own_store import as_reservation_store, free_port, running, silent_server
 from tests.steps.shop import make_item
 from web.lanes import Lane
 from web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
@@ -142,22 +141,13 @@ def test_a_process_that_answers_has_its_connections_scripts_snapshots_and_pages(
                     assert status_of(f"{url}/sales/{item.sale_id}/") == 200
 
 
-@pytest.fixture
-def silent_server() -> Iterator[int]:
-    """The port of a server that accepts connections and never answers."""
-    with socket.create_server(("127.0.0.1", free_port())) as listener:
-        yield listener.getsockname()[1]
-
-
-def nobody() -> str:
-    return f"redis://127.0.0.1:{free_port()}/0"
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("store", ["nobody", "silent"])
-def test_a_process_comes_up_without_the_reservation_store(store: str, silent_server: int, product: Product) -> None:
+def test_a_process_comes_up_without_the_reservation_store(store: str, product: Product) -> None:
     make_item(product)
-    url = nobody() if store == "nobody" else f"redis://127.0.0.1:{silent_server}/0"
-    with live_processes(names=("web",), probe="/healthz", SECKILL_REDIS_URL=url) as (shop, _processes):
-        assert status_of(f"{shop}/healthz") == 200
-        assert status_of(f"{shop}/products/{product.slug}/") == 200
+    with silent_server() as silent_port:
+        port = free_port() if store == "nobody" else silent_port
+        reservations = f"redis://127.0.0.1:{port}/0"
+        with live_processes(names=("web",), probe="/healthz", SECKILL_REDIS_URL=reservations) as (shop, _processes):
+            assert status_of(f"{shop}/healthz") == 200
+            assert status_of(f"{shop}/products/{product.slug}/") == 200

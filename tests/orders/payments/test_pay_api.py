@@ -1,10 +1,7 @@
 """Paying and cancelling over the API: idempotent, for the owner only, with a reason where it is refused."""
 
-import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -23,6 +20,7 @@ from orders.payments.provider.interface import ProviderRefused, ProviderUnreacha
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from seckill.models import SaleItem
+from tests.own_store import silent_server
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import let_deadlines_pass, signed_in, status_of
 from tests.steps.paying import message, payment_of, press_cancel, press_pay, send_webhook
@@ -206,8 +204,9 @@ def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
     order: Order, buyer: User, settings: LazySettings
 ) -> None:
     """The real client of a provider against a port that accepts connections and never answers."""
-    with silent_server() as url:
-        settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY = ["stripe"], url, "sk_test_x"
+    with silent_server() as port:
+        settings.PAYMENT_PROVIDERS, settings.STRIPE_SECRET_KEY = ["stripe"], "sk_test_x"
+        settings.STRIPE_API_BASE = f"http://127.0.0.1:{port}"
         provider_choice.provider_named.cache_clear()
         started = time.monotonic()
         answer = press_pay(signed_in(buyer), order.number)
@@ -216,14 +215,6 @@ def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
     assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
     assert seconds < 2
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-
-
-@contextmanager
-def silent_server() -> Iterator[str]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(order: Order, buyer: User) -> None:
