@@ -1,4 +1,4 @@
-"""No permission is a way to more rights: alone, with those of its page, or with all others. Each dangerous action is tried.
+"""No permission is a way to more rights, neither alone, nor with those of its page, nor with all others.
 
 A superuser's row shows that the actions are real: those with True do change rights when a superuser takes them.
 """
