@@ -31,21 +31,22 @@ def open_load_items(
     per_buyer_max: int,
     open_seconds: int,
     hold_seconds: int,
+    opens_in_seconds: float = 0.0,
     late_payment: LatePayment = LatePayment.TAKE_AGAIN,
     spare_units: int = 0,
 ) -> list[SaleItem]:
-    """The items of a published sale, a new product for each quantity, open from now for `open_seconds`.
+    """The items of a published sale, a new product for each quantity, open for `open_seconds`, usually from now.
 
     Each product has `spare_units` more in its ordinary stock, from which the sale can be given units while it runs.
     No list shows the sale or the products. Nothing is left of it where publishing is refused. Raises CannotPublish and
     StoreUnreachable.
     """
-    now = timezone.now()
+    opens_at = timezone.now() + timedelta(seconds=opens_in_seconds)
     with transaction.atomic():
         sale = Sale.objects.create(
             name=name,
-            opens_at=now,
-            closes_at=now + timedelta(seconds=open_seconds),
+            opens_at=opens_at,
+            closes_at=opens_at + timedelta(seconds=open_seconds),
             hold_seconds=hold_seconds,
             late_payment=late_payment,
             listed=False,

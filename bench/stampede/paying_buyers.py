@@ -78,18 +78,9 @@ class PayingBuyers(CallingThreads):
                 self._report_money(order, payment_id=started["payment"], url=started["url"])
 
     def _report_money(self, order: UnpaidOrder, *, payment_id: str, url: str) -> None:
-        """The message of the payment company that the buyer has paid."""
-        message = {
-            "id": f"evt_{uuid4()}",
-            "kind": "captured",
-            "payment": payment_id,
-            "reference": url.rstrip("/").rpartition("/")[2],
-            "reservation": order.reservation_id,
-            "amount_minor": order.amount_minor,
-            "currency": settings.CURRENCY,
-            "happened_at": timezone.now().isoformat(),
-        }
-        body = json.dumps(message)
+        body = captured(
+            payment_id=payment_id, url=url, reservation_id=order.reservation_id, amount_minor=order.amount_minor
+        )
         signature = signature_header(body=body.encode(), signed_s=int(time.time()))
         self._calls.call(
             WEBHOOK,
@@ -98,6 +89,21 @@ class PayingBuyers(CallingThreads):
             body=body,
             headers={SIGNATURE_HEADER: signature, "Content-Type": "application/json"},
         )
+
+
+def captured(*, payment_id: str, url: str, reservation_id: str, amount_minor: int) -> str:
+    """The message of the simulated payment company that the buyer has paid. `url` is that of the payment's page."""
+    message = {
+        "id": f"evt_{uuid4()}",
+        "kind": "captured",
+        "payment": payment_id,
+        "reference": url.rstrip("/").rpartition("/")[2],
+        "reservation": reservation_id,
+        "amount_minor": amount_minor,
+        "currency": settings.CURRENCY,
+        "happened_at": timezone.now().isoformat(),
+    }
+    return json.dumps(message)
 
 
 def unpaid_orders(*, count: int) -> list[UnpaidOrder]:

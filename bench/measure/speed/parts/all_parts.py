@@ -5,6 +5,7 @@ from bench.measure.speed.parts import (
     bare_parts,
     cluster_parts,
     command_parts,
+    journey_parts,
     reading_parts,
     reserving_parts,
     store_parts,
@@ -17,6 +18,7 @@ PARTS: tuple[Part, ...] = (
     *store_parts.PARTS,
     *cluster_parts.PARTS,
     *command_parts.PARTS,
+    *journey_parts.PARTS,
 )
 BY_NAME = {part.name: part for part in PARTS}
 # Thirty seconds, to see that everything works. The figures of so short a run mean little.
