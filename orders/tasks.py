@@ -43,8 +43,8 @@ DRAIN_SECONDS = 1.0
 # a fifth of the processor time of the hundreds that would be taken otherwise. The first batch never waits.
 GATHER_SECONDS = 0.1
 
-# How long the answer to a canary is kept.
-CANARY_SECONDS = 60
+# How long the answer to a canary is kept: longer than a person's look at all the rest takes.
+CANARY_SECONDS = 600
 
 # How long the audit of one item may repeat its comparison, since other tasks wait for the process.
 AUDIT_PATIENCE_SECONDS = 5.0

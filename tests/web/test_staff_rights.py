@@ -244,6 +244,8 @@ TABLE = [
         lambda it: [it.item.sale_id],
         lambda it: {},
     ),
+    Action("seckill_sale_check_before_opening", CHANGE_SALES, lambda it: [it.draft.sale_id]),
+    Action("seckill_sale_preflight_look", CHANGE_SALES, lambda it: [it.draft.sale_id, it.to_pay.number, 0]),
     Action("seckill_saleitem_figures", (("seckill.view_sale", "seckill.change_sale"),), no_args),
     Action("shop_product_import", IMPORT_PRODUCTS, no_args),
     Action(
