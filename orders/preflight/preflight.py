@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext_lazy as _
 
 from orders.preflight.finding import Finding, one_line, stop
-from orders.preflight.process_looks import look_at_mail, look_at_workers
+from orders.preflight.process_looks import look_at_mail, look_at_payments, look_at_workers
 from orders.preflight.sale_looks import look_at_languages, look_at_terms, look_at_window
 from orders.preflight.server_looks import look_at_clocks, look_at_memory, look_at_settings, look_at_stock
 from seckill.models import Sale
@@ -37,6 +37,7 @@ LOOKS: tuple[Look, ...] = (
     Look(_("Memory of the reservation store"), look_at_memory),
     Look(_("Units in both stores"), look_at_stock),
     Look(_("Workers and beat"), look_at_workers),
+    Look(_("Payments"), look_at_payments),
     Look(_("Mails"), look_at_mail),
 )
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from pytest_django import Settings
 from redis import Redis
 
+from orders.payments.provider_choice import provider_named
 from orders.preflight import preflight, process_looks, sale_looks, server_looks
 from orders.preflight.finding import Finding, Verdict
 from orders.repair.audit import RESULT_KEY, remember_result
@@ -24,6 +25,7 @@ from seckill.store.keys import keys_of
 from shop.background.queued_tasks import QUEUES
 from shop.models import Product, StockChange
 from tests.live_shop import environment, live_processes
+from tests.orders.payments.stripe_server import stripe_server
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.steps.operating import run_command
 from tests.steps.shop import make_item
@@ -151,6 +153,31 @@ def test_an_audit_that_does_not_come_means_that_beat_is_away(item: SaleItem, mon
     assert [verdict for verdict, _text in words(process_looks.look_at_workers(item.sale))] == ["good", "stop"]
     remember_result(problems_of_item={})
     assert [verdict for verdict, _text in words(process_looks.look_at_workers(item.sale))] == ["good", "good"]
+
+
+def test_the_simulated_provider_always_answers_and_no_provider_is_asked_about(settings: Settings) -> None:
+    sale = Sale()
+    settings.PAYMENT_PROVIDERS = ["simulated"]
+    assert [verdict for verdict, _text in words(process_looks.look_at_payments(sale))] == ["good"]
+    settings.PAYMENT_PROVIDERS = []
+    assert [verdict for verdict, _text in words(process_looks.look_at_payments(sale))] == ["warning"]
+
+
+def test_a_provider_that_refuses_the_keys_or_is_away_is_a_stop(settings: Settings) -> None:
+    sale = Sale()
+    with stripe_server() as server:
+        settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE = ["stripe"], server.url
+        settings.STRIPE_SECRET_KEY = "sk_test_x"
+        provider_named.cache_clear()
+        assert [verdict for verdict, _text in words(process_looks.look_at_payments(sale))] == ["good"]
+        server.faults.append((401, "invalid_request_error", "no_such_key"))
+        ((verdict, text),) = words(process_looks.look_at_payments(sale))
+        assert verdict == "stop"
+        assert "refuses the shop's keys: " in text
+    ((verdict, text),) = words(process_looks.look_at_payments(sale))
+    assert verdict == "stop"
+    assert "“stripe” does not answer: " in text
+    provider_named.cache_clear()
 
 
 def test_a_mail_server_that_is_away_is_a_stop(item: SaleItem, settings: Settings) -> None:
