@@ -23,7 +23,7 @@ from orders.models import (
     with_lines,
     with_refunded_units,
 )
-from orders.preflight.sale_admin import CheckedSaleAdmin
+from orders.preflight.checked_sale import CheckedSaleAdmin
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
 from orders.staff.document_admin import DocumentAdmin, DocumentInline

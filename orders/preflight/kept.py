@@ -1,5 +1,6 @@
 """Results of pre-flights in the cache: of a run that goes on, its looks; of a sale, the last whole one."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -21,14 +22,25 @@ chosen_text = lazy(in_readers_language, str)
 
 
 class Result(NamedTuple):
-    """All findings of one pre-flight, and when it ended."""
+    """What each look of one pre-flight has found, by the number of the look, and when it ended."""
 
     at: datetime
-    findings: Sequence[Finding]
+    found: Mapping[int, Sequence[Finding]]
 
     @property
     def stops(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.verdict == Verdict.STOP]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [finding for number in sorted(self.found) for finding in self.found[number]]
+
+    @property
+    def stops_of_looks(self) -> Counter[int]:
+        """How many stops each look has found. Their texts name figures, so they differ each time."""
+        return Counter(
+            number for number, found in self.found.items() for finding in found if finding.verdict == Verdict.STOP
+        )
 
 
 def keep_look(run: UUID, number: int, findings: Sequence[Finding]) -> None:
@@ -41,16 +53,19 @@ def looks_of(run: UUID) -> dict[int, list[Finding]]:
     return {numbers[key]: [read(row) for row in rows] for key, rows in cache.get_many(numbers).items()}
 
 
-def keep_result(sale_id: int, findings: Sequence[Finding]) -> None:
-    rows = [written(finding) for finding in findings]
-    cache.set(result_key(sale_id), {"at_s": timezone.now().timestamp(), "findings": rows}, RESULT_SECONDS)
+def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]]) -> Result:
+    result = Result(timezone.now(), found)
+    rows = {str(number): [written(finding) for finding in findings] for number, findings in found.items()}
+    cache.set(result_key(sale_id), {"at_s": result.at.timestamp(), "found": rows}, RESULT_SECONDS)
+    return result
 
 
 def last_result(sale_id: int) -> Result | None:
     kept = cache.get(result_key(sale_id))
     if kept is None:
         return None
-    return Result(datetime.fromtimestamp(kept["at_s"], UTC), [read(row) for row in kept["findings"]])
+    found = {int(number): [read(row) for row in rows] for number, rows in kept["found"].items()}
+    return Result(datetime.fromtimestamp(kept["at_s"], UTC), found)
 
 
 def written(finding: Finding) -> dict[str, Any]:

@@ -5,6 +5,7 @@ each line of the list asks for itself, one after another; without it the page le
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,20 +14,24 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from orders.preflight import canaries
 from orders.preflight.finding import Finding, Verdict
-from orders.preflight.kept import keep_look, keep_result, looks_of
-from orders.preflight.preflight import LOOKS, findings
-from orders.preflight.process_looks import findings_about_workers, look_at_workers
+from orders.preflight.kept import Result, keep_look, keep_result, last_result, looks_of
+from orders.preflight.preflight import LOOKS, findings_of
+from orders.preflight.process_looks import look_at_workers
 from seckill.models import Sale
+from seckill.staff.publish_page import Risk
 from shop.languages.kept_texts import Text
 from shop.staff.admin_base import StaffAdmin
 
 # The verdict follows the looks, as one more line.
 VERDICT = len(LOOKS)
+# A result that is older says little about the servers of now.
+FRESH = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,34 @@ class Line:
 def start(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> HttpResponse:
     """The page of a new run: nothing is known yet, and messages are on their way through the queues."""
     sale = sale_of(model_admin, request, sale_id)
+    return page(model_admin, request, sale, new_run(sale))
+
+
+def new_run(sale: Sale) -> list[Line]:
     run = uuid4()
     canaries.send(run)
-    lines = [waiting_line(sale, run, number) for number in range(VERDICT + 1)]
-    return page(model_admin, request, sale, lines)
+    return [waiting_line(sale, run, number) for number in range(VERDICT + 1)]
+
+
+def before_publishing(sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
+    """For the page that asks before it publishes: each stop is confirmed, and so is publishing without a look.
+
+    Where the last look is too old, the page looks by itself, and is then shown anew (`look`).
+    """
+    result = last_result(sale.pk)
+    again_url = reverse("admin:seckill_sale_check_before_opening", args=[sale.pk])
+    context = {"before_template": "admin/orders/preflight/before_publishing.html", "again_url": again_url}
+    if result is None or timezone.now() - result.at > FRESH:
+        text = _("The sale was not checked in the last minutes. Publish it without the check.")
+        return [Risk("unchecked", text)], {**context, "lines": new_run(sale)}
+    risks = [
+        Risk(
+            f"stop-{result.at.timestamp()}-{number}",
+            _("Publish in spite of this stop: %(stop)s %(todo)s") % {"stop": stop.text, "todo": stop.todo},
+        )
+        for number, stop in enumerate(result.stops)
+    ]
+    return risks, {**context, "result": result, "verdict": verdict_on(result)}
 
 
 def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str, run: UUID, number: int) -> HttpResponse:
@@ -59,7 +88,11 @@ def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str, run: UU
         raise Http404
     line = verdict_line(sale, run) if number == VERDICT else looked_line(sale, run, number)
     if request.htmx:  # type: ignore[attr-defined]
-        return TemplateResponse(request, "admin/orders/preflight/line.html", {"line": line})
+        answer = TemplateResponse(request, "admin/orders/preflight/line.html", {"line": line})
+        # The page that publishes shows the stops above its button.
+        if line.verdict and "/publish/" in str(request.htmx.current_url):  # type: ignore[attr-defined]
+            answer["HX-Refresh"] = "true"
+        return answer
     known = looks_of(run)
     lines = [
         waiting_line(sale, run, other, findings=known.get(other) if other < number else None)
@@ -91,6 +124,7 @@ def page(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, lines: list[
         "asks_again": any(line.asks_again for line in lines),
         "again_url": reverse("admin:seckill_sale_check_before_opening", args=[sale.pk]),
         "sale_url": model_admin.page_of(sale),
+        "publish_url": "" if sale.is_published else reverse("admin:seckill_sale_publish", args=[sale.pk]),
     }
     return TemplateResponse(request, "admin/orders/preflight/page.html", context)
 
@@ -101,13 +135,10 @@ def waiting_line(sale: Sale, run: UUID, number: int, **more: Any) -> Line:
 
 
 def looked_line(sale: Sale, run: UUID, number: int) -> Line:
-    if LOOKS[number].find is look_at_workers:
-        silent = canaries.waiting_queues(run)
-        if silent and canaries.may_still_come(run):
-            return waiting_line(sale, run, number, asks_again=True)
-        found = list(findings(lambda _sale: findings_about_workers(silent), sale))
-    else:
-        found = list(findings(LOOKS[number].find, sale))
+    silent = canaries.waiting_queues(run)
+    if LOOKS[number].find is look_at_workers and silent and canaries.may_still_come(run):
+        return waiting_line(sale, run, number, asks_again=True)
+    found = list(findings_of(LOOKS[number], sale, silent=silent))
     keep_look(run, number, found)
     return waiting_line(sale, run, number, findings=found)
 
@@ -118,19 +149,14 @@ def verdict_line(sale: Sale, run: UUID) -> Line:
     if len(known) < VERDICT:
         text = _("This page was open too long, so its result is not kept. Look again.")
         return waiting_line(sale, run, VERDICT, findings=[], verdict=text)
-    found = [finding for number in sorted(known) for finding in known[number]]
-    keep_result(sale.pk, found)
-    return waiting_line(sale, run, VERDICT, findings=[], verdict=verdict_on(found), ready=not stops_of(found))
+    result = keep_result(sale.pk, known)
+    return waiting_line(sale, run, VERDICT, findings=[], verdict=verdict_on(result), ready=not result.stops)
 
 
-def stops_of(found: list[Finding]) -> list[Finding]:
-    return [finding for finding in found if finding.verdict == Verdict.STOP]
-
-
-def verdict_on(found: list[Finding]) -> str:
-    """One sentence: whether the sale can open as it is."""
-    stops = len(stops_of(found))
-    warnings = sum(finding.verdict == Verdict.WARNING for finding in found)
+def verdict_on(result: Result) -> str:
+    """One or two sentences: whether the sale can open as it is."""
+    stops = len(result.stops)
+    warnings = sum(finding.verdict == Verdict.WARNING for finding in result.findings)
     more = ngettext("%(count)d warning to look at.", "%(count)d warnings to look at.", warnings) % {"count": warnings}
     if stops:
         text = ngettext("Not ready: %(count)d stop to mend.", "Not ready: %(count)d stops to mend.", stops)

@@ -5,14 +5,19 @@ open. Settings of the shop are judged by the checks of `manage.py check --deploy
 the servers of this moment, and on the processes that run. The command and the page of the admin show the same lines.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from django.db import DatabaseError
 from django.utils.translation import gettext_lazy as _
 
 from orders.preflight.finding import Finding, one_line, stop
-from orders.preflight.process_looks import look_at_mail, look_at_payments, look_at_workers
+from orders.preflight.process_looks import (
+    findings_about_workers,
+    look_at_mail,
+    look_at_payments,
+    look_at_workers,
+)
 from orders.preflight.sale_looks import look_at_languages, look_at_terms, look_at_window
 from orders.preflight.server_looks import look_at_clocks, look_at_memory, look_at_settings, look_at_stock
 from seckill.models import Sale
@@ -45,13 +50,16 @@ LOOKS: tuple[Look, ...] = (
 def preflight(sale: Sale) -> Iterator[Finding]:
     """Each finding as soon as it is there."""
     for look in LOOKS:
-        yield from findings(look.find, sale)
+        yield from findings_of(look, sale)
 
 
-def findings(find: Callable[[Sale], Iterator[Finding]], sale: Sale) -> Iterator[Finding]:
-    """A server that is away is a stop."""
+def findings_of(look: Look, sale: Sale, *, silent: Sequence[str] | None = None) -> Iterator[Finding]:
+    """A server that is away is a stop. `silent` are the queues without a worker, where that is known already."""
     try:
-        yield from find(sale)
+        if look.find is look_at_workers and silent is not None:
+            yield from findings_about_workers(silent)
+        else:
+            yield from look.find(sale)
     except StoreUnreachable as error:
         yield stop(
             _("The reservation store does not answer: %(error)s"),

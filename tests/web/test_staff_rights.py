@@ -209,7 +209,7 @@ OF_SALES: list[tuple[str, Args, Form]] = [
     (
         "seckill_sale_publish",
         lambda it: [it.draft.sale_id],
-        lambda it: {"confirmed": [f"price-{it.draft.pk}-{it.draft.price_minor}"]},
+        lambda it: {"confirmed": [f"price-{it.draft.pk}-{it.draft.price_minor}", "unchecked"]},
     ),
     *(
         (

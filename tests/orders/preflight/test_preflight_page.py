@@ -9,10 +9,10 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from orders.preflight import canaries, process_looks
+from orders.preflight.canaries import answer_canary
 from orders.preflight.kept import last_result
 from orders.preflight.preflight import LOOKS
 from orders.repair.audit import remember_result
-from orders.tasks import answer_canary
 from seckill.models import SaleItem
 from tests.steps.shop import text_of
 from tests.steps.staff import admin_page, employee
