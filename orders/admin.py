@@ -23,6 +23,7 @@ from orders.models import (
     with_lines,
     with_refunded_units,
 )
+from orders.preflight.checked_sale import CheckedSaleAdmin
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
 from orders.staff.document_admin import DocumentAdmin, DocumentInline
@@ -38,6 +39,7 @@ from orders.staff.shipping_admin import ShippingMethodAdmin
 
 __all__ = [
     "BuyerAdmin",
+    "CheckedSaleAdmin",
     "DocumentAdmin",
     "MailAdmin",
     "OrderAdmin",

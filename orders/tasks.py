@@ -6,7 +6,6 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.core.cache import cache
 
 from orders import idempotent_calls
 from orders.cart import cart_holder
@@ -15,6 +14,7 @@ from orders.life import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
+from orders.preflight import readiness
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
@@ -42,9 +42,6 @@ DRAIN_SECONDS = 1.0
 # How long such a drain waits after a batch that was not full, so that the next one is fuller: ten batches a second cost
 # a fifth of the processor time of the hundreds that would be taken otherwise. The first batch never waits.
 GATHER_SECONDS = 0.1
-
-# How long the answer to a canary is kept.
-CANARY_SECONDS = 60
 
 # How long the audit of one item may repeat its comparison, since other tasks wait for the process.
 AUDIT_PATIENCE_SECONDS = 5.0
@@ -260,7 +257,7 @@ def deliver_simulated_events() -> int:
     return delivery.deliver_due()
 
 
-@queued_task(queue="drain")
-def answer_canary(key: str) -> None:
-    """A pre-flight sends it through each queue (orders/preflight/canaries.py), and looks for the key."""
-    cache.set(key, True, CANARY_SECONDS)
+@sweep(queue="repair", every_seconds=10.0)
+def judge_coming_sales() -> int:
+    """Repeat the pre-flight of each sale that opens within the hour."""
+    return readiness.judge_coming_sales()

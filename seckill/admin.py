@@ -2,6 +2,5 @@
 
 from seckill.staff.change_list import SaleChangeAdmin
 from seckill.staff.live_list import SaleItemAdmin
-from seckill.staff.sale_admin import SaleAdmin
 
-__all__ = ["SaleAdmin", "SaleChangeAdmin", "SaleItemAdmin"]
+__all__ = ["SaleChangeAdmin", "SaleItemAdmin"]

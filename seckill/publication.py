@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from seckill import ledger
 from seckill.items import item_state
@@ -27,6 +27,7 @@ from seckill.models import Sale, SaleItem, overlapping_item, reference_of
 from seckill.store import durability
 from shop import failpoints
 from shop.databases.timeline import database_timeline
+from shop.languages.kept_texts import filled
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
 from shop.times.timestamps import to_ms
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class CannotPublish(Exception):
-    """The sale breaks a rule, or a store is not durable. The message is for the shop manager."""
+    """The sale breaks a rule, or a store is not durable. The message is for the shop manager, in their language."""
 
 
 def publish_sale(*, sale_id: int, made_by: User | None = None) -> bool:
@@ -73,12 +74,15 @@ def check_publishable(sale: Sale) -> None:
     for item in items:
         if item.price_minor > item.variant.price_minor:
             raise CannotPublish(
-                _("The sale price of “%(product)s” is higher than its ordinary price.") % {"product": item.variant}
+                filled(_("The sale price of “%(product)s” is higher than its ordinary price."), product=item.variant)
             )
         if other := overlapping_item(item):
             raise CannotPublish(
-                _("“%(product)s” is already in the sale “%(sale)s” at that time.")
-                % {"product": item.variant, "sale": other.sale}
+                filled(
+                    _("“%(product)s” is already in the sale “%(sale)s” at that time."),
+                    product=item.variant,
+                    sale=other.sale,
+                )
             )
 
 
@@ -91,8 +95,12 @@ def take_out_of_stock(sale: Sale, *, made_by: User | None) -> None:
     except NotEnoughUnits as refusal:
         item = limited.select_related("variant__product").get(variant_id=min(refusal.available))
         raise CannotPublish(
-            _("The sale has %(units)d units of “%(product)s”, but only %(available)d are in stock.")
-            % {"units": item.quantity, "product": item.variant, "available": refusal.available[item.variant_id]}
+            filled(
+                _("The sale has %(units)d units of “%(product)s”, but only %(available)d are in stock."),
+                units=item.quantity,
+                product=item.variant,
+                available=refusal.available[item.variant_id],
+            )
         ) from refusal
     limited.update(from_stock=True)
 

@@ -163,6 +163,8 @@ class Order(models.Model):
         verbose_name = _("order")
         verbose_name_plural = _("orders")
         ordering = ["-created_at", "-pk"]
+        # For those who pack: to change an order is also to refund it.
+        permissions = [("ship_order", "Can ship order")]
         constraints = [
             models.CheckConstraint(name="orders_order_status_known", condition=Q(status__in=OrderStatus.values)),
             models.CheckConstraint(

@@ -83,6 +83,11 @@ class StripeProvider:
             http_client=stripe.RequestsClient(timeout=TIMEOUT_SECONDS),
         )
 
+    def check_keys(self) -> None:
+        # What a restricted key must be allowed to do anyway.
+        with converted_errors():
+            self.client.v1.checkout.sessions.list(params={"limit": 1})
+
     def open_session(self, *, payment: Payment) -> Session:
         params = kept_request(payment)
         with converted_errors():

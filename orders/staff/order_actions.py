@@ -162,7 +162,7 @@ class OrderActions(ReadOnlyAdmin):
         )
         self.log_change(request, form.order, form.history)
 
-    @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
+    @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["ship"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
         """Show where each parcel goes, and ask for its tracking number. If one is wrong, none is shipped."""
         choice = limited_selection(queryset, possible=SHIP.possible)
@@ -191,7 +191,7 @@ class OrderActions(ReadOnlyAdmin):
         self.run_action(request, choice, replace(SHIP, run=ship))
         return None
 
-    @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
+    @admin.action(description=gettext_lazy("Mark as completed"), permissions=["ship"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         self.run_action(request, limited_selection(queryset, possible=COMPLETE.possible), COMPLETE)
 

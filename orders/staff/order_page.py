@@ -43,6 +43,8 @@ class Step:
     title: str | Promise
     run: Callable[["OrderPage", HttpRequest, Order], HttpResponse | None]
     change: StatusChange
+    # For those who pack, too. Other steps are about money.
+    is_shipping: bool = False
 
 
 class OrderPage(OrderActions):
@@ -64,14 +66,15 @@ class OrderPage(OrderActions):
         """Ask first; a POST changes the order. The order's page then says whether it was done, or why not."""
         if step not in STEPS:
             raise Http404
-        order, chosen = self.order_to_change(request, order_id), STEPS[step]
+        chosen = STEPS[step]
+        order = self.order_to_change(request, order_id, ships=chosen.is_shipping)
         if request.method != "POST" and not is_possible(chosen.change.possible, order):
             self.message_user(request, not_changed_text(chosen.change, [order]), messages.WARNING)
             return redirect(page_of(order))
         return chosen.run(self, request, order) or redirect(page_of(order))
 
-    def order_to_change(self, request: HttpRequest, order_id: int) -> Order:
-        if not self.has_manage_permission(request):
+    def order_to_change(self, request: HttpRequest, order_id: int, *, ships: bool = False) -> Order:
+        if not (self.has_ship_permission(request) if ships else self.has_manage_permission(request)):
             raise PermissionDenied
         return get_object_or_404(Order.objects.select_related("buyer").prefetch_related(with_lines()), pk=order_id)
 
@@ -146,7 +149,7 @@ class OrderPage(OrderActions):
 
     def tracking_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
         """Correct carrier and tracking number of an order that was shipped."""
-        order = self.order_to_change(request, order_id)
+        order = self.order_to_change(request, order_id, ships=True)
         if order.shipped_at is None:
             raise Http404
         initial = {"carrier": order.carrier, "tracking_number": order.tracking_number}
@@ -197,16 +200,15 @@ class OrderPage(OrderActions):
     def buttons_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
         """The actions that the order's status allows, then those that are always possible."""
         slip = button(_("Packing slip"), "packing_slip", order.pk)
-        if not self.has_manage_permission(request):
-            return [slip]
+        manages, ships = self.has_manage_permission(request), self.has_ship_permission(request)
         return [
             *(
                 button(step.title, "step", order.pk, name)
                 for name, step in STEPS.items()
-                if getattr(order, condition_of(name))
+                if getattr(order, condition_of(name)) and (manages or (ships and step.is_shipping))
             ),
-            *([button(_("Tracking number"), "tracking", order.pk)] if order.shipped_at else []),
-            button(_("Notes of the staff"), "notes", order.pk),
+            *([button(_("Tracking number"), "tracking", order.pk)] if ships and order.shipped_at else []),
+            *([button(_("Notes of the staff"), "notes", order.pk)] if manages else []),
             slip,
         ]
 
@@ -237,8 +239,8 @@ STEPS = {
         lambda page, request, order: page.listed_action(request, order, "record_payment"),
         PAY,
     ),
-    "ship": Step(SHIP_TITLE, OrderPage.ship, SHIP),
-    "complete": Step(COMPLETE_TITLE, OrderPage.complete, COMPLETE),
+    "ship": Step(SHIP_TITLE, OrderPage.ship, SHIP, is_shipping=True),
+    "complete": Step(COMPLETE_TITLE, OrderPage.complete, COMPLETE, is_shipping=True),
     "refund": Step(REFUND_TITLE, OrderPage.refund, replace(REFUND, possible=REFUNDABLE_AGAIN)),
     "paid-back": Step(PAID_BACK_TITLE, OrderPage.paid_back, PAID_BACK),
     "cancel": Step(

@@ -29,6 +29,11 @@ def may_manage_orders(request: HttpRequest) -> bool:
     return request.user.has_perm("orders.change_order")
 
 
+def may_ship_orders(request: HttpRequest) -> bool:
+    """Whether the person can mark orders as shipped and completed, and correct tracking numbers."""
+    return request.user.has_perm("orders.ship_order") or may_manage_orders(request)
+
+
 class ReadOnlyAdmin(ModelAdmin):
     """A list and pages for staff who may see orders."""
 
@@ -56,6 +61,9 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def has_manage_permission(self, request: HttpRequest) -> bool:
         return may_manage_orders(request)
+
+    def has_ship_permission(self, request: HttpRequest) -> bool:
+        return may_ship_orders(request)
 
 
 class RowsOfThePage(FormSet):

@@ -1,9 +1,9 @@
 """The page that asks before a sale is published. What looks like a slip of the hand is confirmed point by point."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -77,8 +77,17 @@ class Risk:
     text: str
 
 
-def publish_page(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: int) -> HttpResponse:
-    """Show the terms and ask for confirmation; only a POST that confirms each risk publishes."""
+def publish_page(
+    model_admin: StaffAdmin,
+    request: HttpRequest,
+    *,
+    sale_id: int,
+    more_risks: Callable[[Sale], tuple[list[Risk], dict[str, Any]]],
+) -> HttpResponse:
+    """Show the terms and ask for confirmation; only a POST that confirms each risk publishes.
+
+    `more_risks` finds those that an upper floor knows of, and what the page shows about them (`before_template`).
+    """
     with transaction.atomic():
         sale = model_admin.get_object(request, str(sale_id))
     if sale is None:
@@ -91,13 +100,15 @@ def publish_page(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: int)
     items = list(sale.items.select_related("variant__product").order_by("pk"))
     names = names_of(items)
     rows = [Row(item, names[item.pk]) for item in items]
-    risks = list(risks_of(sale, rows, now=timezone.now()))
+    others, context_of_others = more_risks(sale)
+    risks = [*risks_of(sale, rows, now=timezone.now()), *others]
     confirmed = set(request.POST.getlist("confirmed"))
     if request.method == "POST" and confirmed.issuperset(risk.key for risk in risks):
         publish_and_report(model_admin, request, sale)
         return redirect(model_admin.page_of(sale))
     context = {
         **model_admin.admin_site.each_context(request),
+        **context_of_others,
         "opts": model_admin.opts,
         "title": _("Publish “%(sale)s”?") % {"sale": sale},
         "sale": sale,

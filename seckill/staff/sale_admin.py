@@ -21,7 +21,7 @@ from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
-from seckill.staff.publish_page import publish_page
+from seckill.staff.publish_page import Risk, publish_page
 from seckill.staff.sale_form import SaleItemInline
 from shop.languages.columns import in_all_languages
 from shop.staff.admin_base import StaffAdmin
@@ -31,8 +31,9 @@ from shop.times.zone import time_with_offset
 TERMS = ["opens_at", "closes_at", "hold_seconds"]
 
 
-@admin.register(Sale)
 class SaleAdmin(WithHistory, StaffAdmin):
+    """Registered by an upper floor, which adds to it."""
+
     list_display = ["title", "phase", "opens_at", "closes_at", "item_count"]
     list_filter = [PhaseFilter]
     search_fields = [*in_all_languages("name", "items__variant__product__name"), "items__variant__sku"]
@@ -60,7 +61,11 @@ class SaleAdmin(WithHistory, StaffAdmin):
         return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
 
     def publish_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
-        return publish_page(self, request, sale_id=sale_id)
+        return publish_page(self, request, sale_id=sale_id, more_risks=self.more_risks)
+
+    def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
+        """What an upper floor wants to be confirmed before publishing, and what the page shows about it."""
+        return [], {}
 
     @admin.display(description=_("name"), ordering="name")
     def title(self, sale: Sale) -> str:

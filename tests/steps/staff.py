@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from orders.models import BY_HAND, Order, Refund
 from orders.payments import refunds
+from orders.preflight.finding import Finding
+from orders.preflight.kept import keep_result
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
@@ -66,6 +68,11 @@ def customer_page(person: User) -> str:
 
 def publish_page(sale: Sale) -> str:
     return reverse("admin:seckill_sale_publish", args=[sale.pk])
+
+
+def was_checked(sale: Sale, *findings: Finding) -> None:
+    """As after a pre-flight that found these; without any, the sale is ready."""
+    keep_result(sale.pk, {0: list(findings)})
 
 
 def confirm_and_publish(client: Client, sale: Sale, **more: Any) -> Any:

@@ -161,6 +161,8 @@ def exported(shop: Shop) -> dict[str, Any]:
 
 
 CHANGE_ORDERS: Needs = (("orders.change_order",),)
+SHIP_ORDERS: Needs = (("orders.ship_order", "orders.change_order"),)
+SHIP_SEEN_ORDERS: Needs = (*SHIP_ORDERS, ("orders.view_order", "orders.change_order"))
 SEE_ORDERS: Needs = (("orders.view_order", "orders.change_order"),)
 CHANGE_SALES: Needs = (("seckill.change_sale",),)
 ADD_SALES: Needs = (("seckill.add_sale",),)
@@ -170,8 +172,6 @@ IMPORT_STOCK: Needs = (("shop.view_variant",), ("shop.add_stockchange",))
 # What is done with one order on its page, and with many in a list.
 OF_ORDERS: list[tuple[str, Args, Form]] = [
     ("orders_order_step record-payment", lambda it: [it.to_pay.pk, "record-payment"], lambda it: received(it.to_pay)),
-    ("orders_order_step ship", lambda it: [it.to_send.pk, "ship"], lambda it: {}),
-    ("orders_order_step complete", lambda it: [it.to_complete.pk, "complete"], lambda it: {}),
     ("orders_order_step cancel", lambda it: [it.to_pay.pk, "cancel"], lambda it: {}),
     (
         "orders_order_step refund",
@@ -183,25 +183,42 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
         lambda it: [it.to_pay_back.pk, "paid-back"],
         lambda it: {"reference": "BACK-1", "refunds": [refund.pk for refund in it.to_pay_back.refunds.all()]},
     ),
-    ("orders_order_tracking", lambda it: [it.to_complete.pk], lambda it: {"carrier": "DHL"}),
     ("orders_order_notes", lambda it: [it.to_pay.pk], lambda it: {"staff_note": "Called."}),
     (
         "orders_order_changelist record_payment",
         no_args,
         lambda it: chosen("record_payment", it.to_pay, **received(it.to_pay)),
     ),
-    ("orders_order_changelist ship_orders", no_args, lambda it: chosen("ship_orders", it.to_send)),
-    ("orders_order_changelist complete_orders", no_args, lambda it: chosen("complete_orders", it.to_complete)),
     ("orders_order_changelist cancel_orders", no_args, lambda it: chosen("cancel_orders", it.to_pay)),
     ("orders_order_changelist refund_orders", no_args, lambda it: chosen("refund_orders", it.to_send)),
     ("orders_ordertolookat_changelist mark_resolved", no_args, lambda it: chosen("mark_resolved", it.to_look_at)),
+    ("orders_mail_again", lambda it: [it.mail.pk], lambda it: {}),
+    ("orders_mail_changelist send_again", no_args, lambda it: chosen("send_again", it.unsent)),
+]
+
+# What packers may do too. Those in a list need to see it.
+OF_PARCELS: list[tuple[str, Needs, Args, Form]] = [
+    ("orders_order_step ship", SHIP_ORDERS, lambda it: [it.to_send.pk, "ship"], lambda it: {}),
+    ("orders_order_step complete", SHIP_ORDERS, lambda it: [it.to_complete.pk, "complete"], lambda it: {}),
+    ("orders_order_tracking", SHIP_ORDERS, lambda it: [it.to_complete.pk], lambda it: {"carrier": "DHL"}),
+    (
+        "orders_order_changelist ship_orders",
+        SHIP_SEEN_ORDERS,
+        no_args,
+        lambda it: chosen("ship_orders", it.to_send),
+    ),
+    (
+        "orders_order_changelist complete_orders",
+        SHIP_SEEN_ORDERS,
+        no_args,
+        lambda it: chosen("complete_orders", it.to_complete),
+    ),
     (
         "orders_order_process_import",
+        SHIP_ORDERS,
         no_args,
         lambda it: preview(it, "orders/order", {"order": it.to_send.shown_code, "carrier": "DHL"}),
     ),
-    ("orders_mail_again", lambda it: [it.mail.pk], lambda it: {}),
-    ("orders_mail_changelist send_again", no_args, lambda it: chosen("send_again", it.unsent)),
 ]
 
 # What is done with a sale, and with an item of it.
@@ -209,7 +226,7 @@ OF_SALES: list[tuple[str, Args, Form]] = [
     (
         "seckill_sale_publish",
         lambda it: [it.draft.sale_id],
-        lambda it: {"confirmed": [f"price-{it.draft.pk}-{it.draft.price_minor}"]},
+        lambda it: {"confirmed": [f"price-{it.draft.pk}-{it.draft.price_minor}", "unchecked"]},
     ),
     *(
         (
@@ -232,7 +249,8 @@ OF_SALES: list[tuple[str, Args, Form]] = [
 TABLE = [
     *(Action(name, CHANGE_ORDERS, args, form) for name, args, form in OF_ORDERS),
     *(Action(name, CHANGE_SALES, args, form) for name, args, form in OF_SALES),
-    Action("orders_order_import", CHANGE_ORDERS, no_args),
+    *(Action(*row) for row in OF_PARCELS),
+    Action("orders_order_import", SHIP_ORDERS, no_args),
     Action("orders_order_export", SEE_ORDERS, no_args, exported),
     Action("orders_order_packing_slip", SEE_ORDERS, lambda it: [it.to_send.pk]),
     Action("orders_document_print", SEE_ORDERS, lambda it: [it.invoice.pk]),
@@ -244,6 +262,8 @@ TABLE = [
         lambda it: [it.item.sale_id],
         lambda it: {},
     ),
+    Action("seckill_sale_check_before_opening", CHANGE_SALES, lambda it: [it.draft.sale_id]),
+    Action("seckill_sale_preflight_look", CHANGE_SALES, lambda it: [it.draft.sale_id, it.to_pay.number, 0]),
     Action("seckill_saleitem_figures", (("seckill.view_sale", "seckill.change_sale"),), no_args),
     Action("shop_product_import", IMPORT_PRODUCTS, no_args),
     Action(

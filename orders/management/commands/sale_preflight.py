@@ -10,7 +10,8 @@ from django.db import DatabaseError
 from rich.console import Console
 from rich.text import Text
 
-from orders.preflight.preflight import Finding, Verdict, preflight
+from orders.preflight.finding import Finding, Verdict
+from orders.preflight.preflight import preflight
 from seckill.models import Sale
 
 MARKS = {Verdict.GOOD: ("✓", "green"), Verdict.WARNING: ("!", "yellow"), Verdict.STOP: ("✗", "red")}

@@ -107,6 +107,9 @@ class Event:
 class Provider(Protocol):
     """All methods raise ProviderUnreachable. Do not call them inside a transaction."""
 
+    def check_keys(self) -> None:
+        """A cheap call that changes nothing. Raises ProviderRefused if the shop's keys are wrong."""
+
     def open_session(self, *, payment: Payment) -> Session:
         """Create the page where the buyer pays. Repeated calls for a payment return the same page."""
 

@@ -36,6 +36,9 @@ SIGNATURE_HEADER = "Simulated-Signature"
 class SimulatedProvider:
     """See provider.interface.Provider. The company runs in this process; its transactions must not be nested."""
 
+    def check_keys(self) -> None:
+        """It has none."""
+
     def open_session(self, *, payment: Payment) -> Session:
         session = company.open_session(
             payment_id=payment.pk,

@@ -43,6 +43,8 @@ class StripeServer:
             status, type_, code = fault
             return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
         parts = asked.path.strip("/").split("/")
+        if asked.path == "/v1/checkout/sessions" and asked.method == "GET":
+            return 200, {"object": "list", "url": asked.path, "has_more": False, "data": []}
         if asked.path == "/v1/checkout/sessions":
             return self.opened(asked)
         if parts[:3] == ["v1", "checkout", "sessions"] and parts[-1] == "expire":

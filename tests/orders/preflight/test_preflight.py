@@ -16,14 +16,16 @@ from django.utils import timezone
 from pytest_django import Settings
 from redis import Redis
 
-from orders.preflight import preflight as looks
-from orders.preflight.preflight import Finding, Verdict
+from orders.payments.provider_choice import provider_named
+from orders.preflight import preflight, process_looks, sale_looks, server_looks
+from orders.preflight.finding import Finding, Verdict
 from orders.repair.audit import RESULT_KEY, remember_result
 from seckill.models import Sale, SaleItem
 from seckill.store.keys import keys_of
 from shop.background.queued_tasks import QUEUES
 from shop.models import Product, StockChange
 from tests.live_shop import environment, live_processes
+from tests.orders.payments.stripe_server import stripe_server
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.steps.operating import run_command
 from tests.steps.shop import make_item
@@ -32,31 +34,31 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def words(findings: Iterator[Finding]) -> list[tuple[str, str]]:
-    return [(finding.verdict.value, finding.text) for finding in findings]
+    return [(finding.verdict.value, str(finding.text)) for finding in findings]
 
 
 def test_the_window_is_said_in_words_and_in_the_shops_zone(product: Product, settings: Settings) -> None:
     settings.TIME_ZONE = "Asia/Shanghai"
     item = make_item(product, opens_in_seconds=2 * 3600 + 60, closes_in_seconds=3 * 3600)
-    ((verdict, text),) = words(looks.look_at_window(item.sale))
+    ((verdict, text),) = words(sale_looks.look_at_window(item.sale))
     assert verdict == "good"
-    assert "(Asia/Shanghai). It opens in 2\xa0hours." in text
-    assert f"{timezone.localtime(item.sale.opens_at):%A, %d %B %Y}" in text
+    assert "(Asia/Shanghai, UTC+08:00). It opens in 2\xa0hours." in text
+    assert f"{timezone.localtime(item.sale.opens_at):%A, %B %-d, %Y, %H:%M}" in text
 
 
 def test_a_sale_that_has_ended_or_is_paused_is_a_stop(item: SaleItem) -> None:
     item.sale.paused = True
-    assert [verdict for verdict, _text in words(looks.look_at_window(item.sale))] == ["good", "stop"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_window(item.sale))] == ["good", "stop"]
     item.sale.closes_at = timezone.now() - timedelta(seconds=1)
-    assert [verdict for verdict, _text in words(looks.look_at_window(item.sale))] == ["stop", "stop"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_window(item.sale))] == ["stop", "stop"]
 
 
 def test_a_draft_is_tried_by_the_rules_of_the_button_and_stays_a_draft(product: Product) -> None:
     item = make_item(product, quantity=5, published=False)
-    assert [verdict for verdict, _text in words(looks.look_at_terms(item.sale))] == ["warning"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_terms(item.sale))] == ["warning"]
     changes = StockChange.objects.count()
     SaleItem.objects.filter(pk=item.pk).update(quantity=2_000_000_000)
-    ((verdict, text),) = words(looks.look_at_terms(item.sale))
+    ((verdict, text),) = words(sale_looks.look_at_terms(item.sale))
     assert verdict == "stop"
     assert "in stock" in text
     item.sale.refresh_from_db()
@@ -65,14 +67,14 @@ def test_a_draft_is_tried_by_the_rules_of_the_button_and_stays_a_draft(product: 
 
 
 def test_a_published_item_that_the_store_has_not_got_is_a_stop(item: SaleItem) -> None:
-    assert [verdict for verdict, _text in words(looks.look_at_terms(item.sale))] == ["good"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_terms(item.sale))] == ["good"]
     SaleItem.objects.filter(pk=item.pk).update(announced_at=None)
-    assert [verdict for verdict, _text in words(looks.look_at_terms(item.sale))] == ["stop"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_terms(item.sale))] == ["stop"]
 
 
 def test_an_item_without_a_limit_is_asked_about(product: Product) -> None:
     item = make_item(product, quantity=None)
-    assert [verdict for verdict, _text in words(looks.look_at_terms(item.sale))] == ["good", "warning"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_terms(item.sale))] == ["good", "warning"]
 
 
 def test_names_that_a_language_lacks_are_listed(item: SaleItem) -> None:
@@ -80,24 +82,24 @@ def test_names_that_a_language_lacks_are_listed(item: SaleItem) -> None:
     for things in (Sale.objects.all(), Product.objects.all()):
         things.update(name_en="Tea", name_zh_hans="茶")
     sale.refresh_from_db()
-    assert [verdict for verdict, _text in words(looks.look_at_languages(sale))] == ["good"]
+    assert [verdict for verdict, _text in words(sale_looks.look_at_languages(sale))] == ["good"]
     Product.objects.filter(pk=of_item.pk).update(name_zh_hans="")
-    ((verdict, text),) = words(looks.look_at_languages(sale))
+    ((verdict, text),) = words(sale_looks.look_at_languages(sale))
     assert (verdict, text.count("(zh_hans)")) == ("warning", 1)
 
 
 def test_each_deploy_check_is_a_line_with_its_hint(item: SaleItem, settings: Settings) -> None:
     settings.SHOP_URL = "http://127.0.0.1:8000"
-    found = {finding.text.split(":")[0]: finding for finding in looks.look_at_settings(item.sale)}
+    found = {str(finding.text).split(":")[0]: finding for finding in server_looks.look_at_settings(item.sale)}
     finding = found["SHOP_URL is http"]
     assert finding.verdict is Verdict.STOP
-    assert "Set SHOP_URL to the address" in finding.todo
+    assert "Set SHOP_URL to the address" in str(finding.todo)
 
 
 def test_the_clocks_of_all_servers_are_compared(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [verdict for verdict, _text in words(looks.look_at_clocks(item.sale))] == ["good"]
+    assert [verdict for verdict, _text in words(server_looks.look_at_clocks(item.sale))] == ["good"]
     monkeypatch.setattr(timezone, "now", lambda: real_now() + timedelta(minutes=1))
-    found = words(looks.look_at_clocks(item.sale))
+    found = words(server_looks.look_at_clocks(item.sale))
     assert [verdict for verdict, _text in found] == ["warning", "warning"]
     assert "The clock of PostgreSQL is 60.0 s behind" in found[1][1]
 
@@ -115,17 +117,17 @@ def test_the_memory_of_the_store_is_compared_with_the_units(small_store: OwnStor
     item = make_item(product, quantity=5)
     used = small_store.client.info("memory")["used_memory"]
     small_store.client.config_set("maxmemory", used * 3)
-    assert [verdict for verdict, _text in words(looks.look_at_memory(item.sale))] == ["good"]
+    assert [verdict for verdict, _text in words(server_looks.look_at_memory(item.sale))] == ["good"]
     SaleItem.objects.filter(pk=item.pk).update(quantity=used)
-    assert [verdict for verdict, _text in words(looks.look_at_memory(item.sale))] == ["stop"]
+    assert [verdict for verdict, _text in words(server_looks.look_at_memory(item.sale))] == ["stop"]
     small_store.client.config_set("maxmemory", 0)
-    assert [verdict for verdict, _text in words(looks.look_at_memory(item.sale))] == ["warning"]
+    assert [verdict for verdict, _text in words(server_looks.look_at_memory(item.sale))] == ["warning"]
 
 
 def test_stores_that_differ_are_a_stop(item: SaleItem, store: Redis) -> None:
-    assert [verdict for verdict, _text in words(looks.look_at_stock(item.sale))] == ["good"]
+    assert [verdict for verdict, _text in words(server_looks.look_at_stock(item.sale))] == ["good"]
     store.hincrby(keys_of(item.pk).item, "left", -1)
-    ((verdict, text),) = words(looks.look_at_stock(item.sale))
+    ((verdict, text),) = words(server_looks.look_at_stock(item.sale))
     assert verdict == "stop"
     assert "differ about" in text
 
@@ -146,25 +148,50 @@ def test_the_command_names_the_queues_without_a_worker_in_a_shop_that_runs(item:
 
 
 def test_an_audit_that_does_not_come_means_that_beat_is_away(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looks, "silent_queues", lambda: [])
+    monkeypatch.setattr(process_looks, "silent_queues", lambda: [])
     cache.delete(RESULT_KEY)
-    assert [verdict for verdict, _text in words(looks.look_at_workers(item.sale))] == ["good", "stop"]
+    assert [verdict for verdict, _text in words(process_looks.look_at_workers(item.sale))] == ["good", "stop"]
     remember_result(problems_of_item={})
-    assert [verdict for verdict, _text in words(looks.look_at_workers(item.sale))] == ["good", "good"]
+    assert [verdict for verdict, _text in words(process_looks.look_at_workers(item.sale))] == ["good", "good"]
+
+
+def test_the_simulated_provider_always_answers_and_no_provider_is_asked_about(settings: Settings) -> None:
+    sale = Sale()
+    settings.PAYMENT_PROVIDERS = ["simulated"]
+    assert [verdict for verdict, _text in words(process_looks.look_at_payments(sale))] == ["good"]
+    settings.PAYMENT_PROVIDERS = []
+    assert [verdict for verdict, _text in words(process_looks.look_at_payments(sale))] == ["warning"]
+
+
+def test_a_provider_that_refuses_the_keys_or_is_away_is_a_stop(settings: Settings) -> None:
+    sale = Sale()
+    with stripe_server() as server:
+        settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE = ["stripe"], server.url
+        settings.STRIPE_SECRET_KEY = "sk_test_x"
+        provider_named.cache_clear()
+        assert [verdict for verdict, _text in words(process_looks.look_at_payments(sale))] == ["good"]
+        server.faults.append((401, "invalid_request_error", "no_such_key"))
+        ((verdict, text),) = words(process_looks.look_at_payments(sale))
+        assert verdict == "stop"
+        assert "refuses the shop's keys: " in text
+    ((verdict, text),) = words(process_looks.look_at_payments(sale))
+    assert verdict == "stop"
+    assert "“stripe” does not answer: " in text
+    provider_named.cache_clear()
 
 
 def test_a_mail_server_that_is_away_is_a_stop(item: SaleItem, settings: Settings) -> None:
-    assert [verdict for verdict, _text in words(looks.look_at_mail(item.sale))] == ["good"]
+    assert [verdict for verdict, _text in words(process_looks.look_at_mail(item.sale))] == ["good"]
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", listener.getsockname()[1]
-    assert [verdict for verdict, _text in words(looks.look_at_mail(item.sale))] == ["stop"]
+    assert [verdict for verdict, _text in words(process_looks.look_at_mail(item.sale))] == ["stop"]
 
 
 def test_the_command_says_what_to_mend_and_exits_with_1(
     item: SaleItem, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looks, "silent_queues", lambda: ["drain"])
+    monkeypatch.setattr(process_looks, "silent_queues", lambda: ["drain"])
     with pytest.raises(SystemExit) as ended:
         call_command("sale_preflight", str(item.sale_id))
     assert ended.value.code == 1
@@ -183,9 +210,9 @@ def test_an_unknown_sale_is_named() -> None:
 def test_a_store_that_is_away_is_a_stop_and_the_rest_is_still_looked_at(
     small_store: OwnStore, product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looks, "silent_queues", lambda: [])
+    monkeypatch.setattr(process_looks, "silent_queues", lambda: [])
     item = make_item(product)
     small_store.process.kill()
-    found = words(looks.preflight(item.sale))
+    found = words(preflight.preflight(item.sale))
     assert any("The reservation store does not answer" in text for verdict, text in found if verdict == "stop")
     assert found[-1] == ("good", "The mail server answers.")

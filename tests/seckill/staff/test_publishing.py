@@ -20,7 +20,15 @@ from shop.models import Product, StockChange
 from shop.times.zone import words_for
 from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product, text_of
-from tests.steps.staff import confirm_and_publish, employee, form_of, messages_on, publish_page, row_of_saved
+from tests.steps.staff import (
+    confirm_and_publish,
+    employee,
+    form_of,
+    messages_on,
+    publish_page,
+    row_of_saved,
+    was_checked,
+)
 from tests.steps.store import counters_of, store_away
 
 BUTTON = "Save and publish …"
@@ -38,6 +46,7 @@ def viewer(db: None) -> User:
 
 def test_publishing_asks_first(as_manager: Client, product: Product) -> None:
     draft = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200, published=False, price_minor=4950)
+    was_checked(draft.sale)
     answer = as_manager.get(publish_page(draft.sale))
     question = " ".join(strip_tags(text_of(as_manager, publish_page(draft.sale))).split())
     assert "Longjing tea 99.00 CNY 49.50 CNY −50% 5 1 1000000 → 999995" in question
@@ -53,6 +62,7 @@ def test_publishing_asks_first(as_manager: Client, product: Product) -> None:
 
 def test_what_looks_like_a_slip_is_confirmed_point_by_point(as_manager: Client, product: Product) -> None:
     draft = make_item(product, quantity=None, per_buyer_max=9999, price_minor=1, published=False)
+    was_checked(draft.sale)
     answer = as_manager.get(publish_page(draft.sale))
     past, *others = [risk.text for risk in answer.context["risks"]]
     assert past == f"The opening has passed: {words_for(draft.sale.opens_at)}. The sale opens at once."
@@ -77,6 +87,7 @@ def test_what_looks_like_a_slip_is_confirmed_point_by_point(as_manager: Client, 
 @pytest.mark.parametrize(("price_minor", "asks"), [(1980, False), (1979, True)])
 def test_up_to_80_per_cent_off_is_usual(as_manager: Client, product: Product, price_minor: int, asks: bool) -> None:
     draft = make_item(product, opens_in_seconds=60, price_minor=price_minor, published=False)
+    was_checked(draft.sale)
     assert bool(as_manager.get(publish_page(draft.sale)).context["risks"]) == asks
 
 

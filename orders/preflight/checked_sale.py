@@ -1,0 +1,50 @@
+"""The page of a sale in the admin, with its pre-flight."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action
+
+from orders.preflight import page
+from orders.preflight.kept import last_result
+from seckill.models import Sale
+from seckill.staff.publish_page import Risk
+from seckill.staff.sale_admin import SaleAdmin
+
+
+@admin.register(Sale)
+class CheckedSaleAdmin(SaleAdmin):
+    change_form_before_template = "admin/orders/preflight/readiness.html"
+    actions_detail = ["check_before_opening", *SaleAdmin.actions_detail]
+
+    def get_urls(self) -> list[URLPattern]:
+        look = self.admin_site.admin_view(self.look_view)
+        return [
+            path("<int:sale_id>/preflight/<uuid:run>/<int:number>/", look, name="seckill_sale_preflight_look"),
+            *super().get_urls(),
+        ]
+
+    def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
+        return page.before_publishing(sale)
+
+    def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
+        context = super().page_context(request, obj)
+        if obj and obj.closes_at > timezone.now() and self.has_change_permission(request, obj):
+            result = last_result(obj.pk)
+            context |= {"checked": result, "check_verdict": page.verdict_on(result) if result else ""}
+            context["check_url"] = reverse("admin:seckill_sale_check_before_opening", args=[obj.pk])
+        return context
+
+    def look_view(self, request: HttpRequest, sale_id: int, run: UUID, number: int) -> HttpResponse:
+        return page.look(self, request, sale_id=str(sale_id), run=run, number=number)
+
+    @action(  # type: ignore[untyped-decorator]
+        description=_("Check before opening"), permissions=["change"], url_path="preflight", icon="fact_check"
+    )
+    def check_before_opening(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return page.start(self, request, sale_id=object_id)

@@ -1,0 +1,47 @@
+"""What a look of the pre-flight finds. Its texts are written out in the language of each reader."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from django.utils.functional import Promise, lazy
+
+from shop.languages.kept_texts import Text, filled
+
+
+class Verdict(StrEnum):
+    GOOD = "good"
+    WARNING = "warning"
+    STOP = "stop"
+
+
+class Finding(NamedTuple):
+    """What was found about one thing, and what to do about it; `todo` is empty if nothing."""
+
+    verdict: Verdict
+    text: Text
+    todo: Text = ""
+
+
+def good(text: Text, **values: Any) -> Finding:
+    """As the other two: `values` fill the %(places)s of both texts."""
+    return Finding(Verdict.GOOD, filled(text, **values))
+
+
+def warning(text: Text, todo: Text, **values: Any) -> Finding:
+    return Finding(Verdict.WARNING, filled(text, **values), filled(todo, **values))
+
+
+def stop(text: Text, todo: Text, **values: Any) -> Finding:
+    return Finding(Verdict.STOP, filled(text, **values), filled(todo, **values))
+
+
+def listed(things: Iterable[object]) -> Promise:
+    """Their names, in the language of the reader."""
+    kept = list(things)
+    names: Promise = lazy(lambda: ", ".join(str(thing) for thing in kept), str)()
+    return names
+
+
+def one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,88 @@
+"""Results of pre-flights in the cache: of a run that goes on, its looks; of a sale, the last whole one."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.core.cache import cache
+from django.utils import timezone
+from django.utils.functional import lazy
+
+from orders.preflight.finding import Finding, Verdict
+from orders.preflight.preflight import LOOKS
+from shop.languages.kept_texts import in_each_language, in_readers_language
+
+# A person looks at a page meanwhile.
+RUN_SECONDS = 600
+RESULT_SECONDS = 7 * 24 * 3600
+
+chosen_text = lazy(in_readers_language, str)
+
+
+class Result(NamedTuple):
+    """What each look of one pre-flight has found, by the number of the look, and when it ended."""
+
+    at: datetime
+    found: Mapping[int, Sequence[Finding]]
+
+    @property
+    def stops(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.verdict == Verdict.STOP]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [finding for number in sorted(self.found) for finding in self.found[number]]
+
+    @property
+    def stops_of_looks(self) -> Counter[int]:
+        """How many stops each look has found. Their texts name figures, so they differ each time."""
+        return Counter(
+            number for number, found in self.found.items() for finding in found if finding.verdict == Verdict.STOP
+        )
+
+
+def keep_look(run: UUID, number: int, findings: Sequence[Finding]) -> None:
+    cache.set(look_key(run, number), [written(finding) for finding in findings], RUN_SECONDS)
+
+
+def looks_of(run: UUID) -> dict[int, list[Finding]]:
+    """What the looks of this run have found, by their numbers."""
+    numbers = {look_key(run, number): number for number in range(len(LOOKS))}
+    return {numbers[key]: [read(row) for row in rows] for key, rows in cache.get_many(numbers).items()}
+
+
+def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]]) -> Result:
+    result = Result(timezone.now(), found)
+    rows = {str(number): [written(finding) for finding in findings] for number, findings in found.items()}
+    cache.set(result_key(sale_id), {"at_s": result.at.timestamp(), "found": rows}, RESULT_SECONDS)
+    return result
+
+
+def last_result(sale_id: int) -> Result | None:
+    kept = cache.get(result_key(sale_id))
+    if kept is None:
+        return None
+    found = {int(number): [read(row) for row in rows] for number, rows in kept["found"].items()}
+    return Result(datetime.fromtimestamp(kept["at_s"], UTC), found)
+
+
+def written(finding: Finding) -> dict[str, Any]:
+    return {
+        "verdict": finding.verdict.value,
+        "text": in_each_language(finding.text),
+        "todo": in_each_language(finding.todo),
+    }
+
+
+def read(row: Mapping[str, Any]) -> Finding:
+    return Finding(Verdict(row["verdict"]), chosen_text(row["text"]), chosen_text(row["todo"]))
+
+
+def look_key(run: UUID, number: int) -> str:
+    return f"preflight-run:{run}:{number}"
+
+
+def result_key(sale_id: int) -> str:
+    return f"preflight:{sale_id}"

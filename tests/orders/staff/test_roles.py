@@ -1,0 +1,106 @@
+"""The groups of `manage.py staff_roles`: what each role may do, and what it may not."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from orders.life import lifecycle
+from orders.models import Order, OrderStatus, Refund
+from orders.staff.order_page import STEPS
+from seckill.models import SaleChange, SaleItem
+from tests.steps.staff import ORDERS, admin_page, control_page, employee
+
+pytestmark = pytest.mark.django_db
+
+ROLES = ("Shop manager", "Support", "Warehouse", "Analyst", "Read-only")
+
+
+@pytest.fixture
+def roles() -> None:
+    call_command("staff_roles")
+
+
+def signed_in_as(client: Client, role: str) -> User:
+    person = employee()
+    person.groups.set([Group.objects.get(name=role)])
+    client.force_login(person)
+    return person
+
+
+@pytest.fixture
+def paid(order: Order) -> Order:
+    lifecycle.pay(order_id=order.pk)
+    return order
+
+
+def step_of(order: Order, step: str) -> str:
+    return reverse("admin:orders_order_step", args=[order.pk, step])
+
+
+def test_a_packer_ships_and_cannot_refund(client: Client, roles: None, paid: Order) -> None:
+    signed_in_as(client, "Warehouse")
+    for step in set(STEPS) - {"ship", "complete"}:
+        assert client.post(step_of(paid, step), {"amount": "19.00"}).status_code == 403, step
+    client.post(ORDERS, {"action": "refund_orders", "_selected_action": paid.pk, "confirmed": "yes"})
+    assert not Refund.objects.exists()
+    page = client.get(admin_page(paid)).content.decode()
+    assert step_of(paid, "ship") in page
+    assert step_of(paid, "refund") not in page
+    client.post(step_of(paid, "ship"), {"carrier": "SF"})
+    client.post(step_of(paid, "complete"))
+    paid.refresh_from_db()
+    assert (paid.status, paid.carrier) == (OrderStatus.COMPLETED, "SF")
+
+
+def test_support_refunds_and_changes_no_sale(client: Client, roles: None, paid: Order, item: SaleItem) -> None:
+    signed_in_as(client, "Support")
+    assert client.get(step_of(paid, "refund")).status_code == 200
+    assert client.get(control_page(item, SaleChange.Kind.PAUSE)).status_code == 403
+    assert client.get(reverse("admin:seckill_sale_check_before_opening", args=[item.sale_id])).status_code == 403
+
+
+def test_who_corrects_an_address_makes_no_superuser_and_sets_no_password(
+    client: Client, roles: None, shop_manager: User, buyer: User
+) -> None:
+    me = signed_in_as(client, "Support")
+    assert me.has_perm("shop.change_address")
+    for target in (me, shop_manager, buyer):
+        before = User.objects.values_list("password", "is_staff", "is_superuser").get(pk=target.pk)
+        client.post(
+            f"/admin/auth/user/{target.pk}/password/",
+            {"password1": "a-long-new-one-7", "password2": "a-long-new-one-7"},
+        )
+        for page in ("auth/user", "shop/customer"):
+            form = {"username": target.username, "is_superuser": "on", "is_staff": "on", "is_active": "on"}
+            client.post(f"/admin/{page}/{target.pk}/change/", form)
+        assert User.objects.values_list("password", "is_staff", "is_superuser").get(pk=target.pk) == before
+
+
+@pytest.mark.parametrize("role", ["Analyst", "Read-only"])
+def test_these_roles_change_nothing(client: Client, roles: None, paid: Order, item: SaleItem, role: str) -> None:
+    me = signed_in_as(client, role)
+    assert all(name.split(".")[1].startswith("view_") for name in me.get_all_permissions())
+    assert client.get(admin_page(paid)).status_code == 200
+    assert client.get(admin_page(item.sale)).status_code == 200
+    assert client.post(step_of(paid, "ship")).status_code == 403
+    assert client.get("/admin/shop/customer/").status_code == (403 if role == "Analyst" else 200)
+
+
+def test_a_shop_manager_runs_sales_and_gives_no_rights(client: Client, roles: None, item: SaleItem) -> None:
+    me = signed_in_as(client, "Shop manager")
+    assert client.get(reverse("admin:seckill_sale_publish", args=[item.sale_id])).status_code == 302
+    assert client.get("/admin/auth/group/").status_code == 403
+    assert not me.get_all_permissions() & {"auth.add_user", "auth.change_group", "auth.change_permission"}
+
+
+def test_repeating_it_changes_nothing_and_resetting_takes_back_what_was_changed(roles: None) -> None:
+    group = Group.objects.get(name="Warehouse")
+    as_made = set(group.permissions.all())
+    group.permissions.set(Permission.objects.filter(codename="change_order"))
+    call_command("staff_roles")
+    assert [row.codename for row in group.permissions.all()] == ["change_order"]
+    call_command("staff_roles", reset=True)
+    assert set(group.permissions.all()) == as_made
+    assert sorted(Group.objects.values_list("name", flat=True)) == sorted(ROLES)
