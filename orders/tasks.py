@@ -26,6 +26,7 @@ from seckill.models import movable_items
 from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
+from seckill.store.weak_settings import judge_settings
 from shop.accounts import mail_queue
 from shop.background import outages
 from shop.background.queued_tasks import queued_task, sweep
@@ -195,6 +196,12 @@ def audit_item(item_id: int) -> int:
         totals = sorted(comparison.mismatched_totals)
         log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
     return comparison.problem_count
+
+
+@sweep(queue="repair", every_seconds=60.0)
+def judge_stores() -> int:
+    """Look for settings of both stores that can lose what buyers were told. Returns how many there are."""
+    return judge_settings()
 
 
 @sweep(queue="celery", every_seconds=10.0)

@@ -111,6 +111,17 @@ DATABASE_RULES = {
         ),
     ),
 }
+# Every setting that a weakness may name.
+JUDGED_SETTINGS = (
+    *STORE_RULES,
+    *REPLICA_SETTINGS,
+    "replicas",
+    "replica-priority",
+    "down-after-milliseconds",
+    "unreachable",
+    "config",
+    *DATABASE_RULES,
+)
 
 
 def check_durability(**_context: Any) -> list[CheckMessage]:
