@@ -19,6 +19,7 @@ from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from seckill.changes.journal import sweep_changes
+from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
 from seckill.items.archive import retired_items
 from seckill.items.loop import for_each_item, until
@@ -201,6 +202,7 @@ def audit_item(item_id: int) -> int:
 @sweep(queue="repair", every_seconds=60.0)
 def judge_stores() -> int:
     """Look for settings of both stores that can lose what buyers were told. Returns how many there are."""
+    repeat_choice()
     return judge_settings()
 
 
