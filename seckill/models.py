@@ -293,6 +293,12 @@ class ReplicaChoice(models.Model):
     def __str__(self) -> str:
         return str(_("as set")) if self.replicas is None else str(self.replicas)
 
+    def clean(self) -> None:
+        most: int = settings.SECKILL_YES_REPLICAS
+        if self.replicas is not None and self.replicas > most:
+            text = _("A yes can wait for 0 to %(most)d replicas: SECKILL_YES_REPLICAS is %(most)d.")
+            raise ValidationError({"replicas": text % {"most": most}})
+
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:
     """An item of another sale with the same variant at the same time, if there is one.

@@ -5,11 +5,6 @@ have to be changed to go on. The row is the truth, the copy in the cache server 
 repeats the copy.
 """
 
-from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
-
 from seckill.models import ReplicaChoice
 from seckill.store.yes_replicas import publish
 from shop.background.outages import AWAY, go_on, wait
@@ -17,19 +12,14 @@ from shop.background.outages import AWAY, go_on, wait
 WORK = "replica_choice"
 
 
-def choose(*, replicas: int | None, reason: str, made_by: AbstractBaseUser | None = None) -> ReplicaChoice:
+def choose(*, replicas: int | None, reason: str) -> ReplicaChoice:
     """A yes waits for so many replicas from now on; None: for as many as the setting says.
 
     Processes follow within seconds. Raises ValidationError.
     """
-    most: int = settings.SECKILL_YES_REPLICAS
-    if replicas is not None and not 0 <= replicas <= most:
-        raise ValidationError(
-            _("A yes can wait for 0 to %(most)d replicas: SECKILL_YES_REPLICAS is %(most)d.") % {"most": most}
-        )
-    if not reason.strip():
-        raise ValidationError(_("Say why, for those who read it later."))
-    choice = ReplicaChoice.objects.create(replicas=replicas, reason=reason.strip(), made_by=made_by)
+    choice = ReplicaChoice(replicas=replicas, reason=reason)
+    choice.full_clean()
+    choice.save()
     repeat_choice()
     return choice
 

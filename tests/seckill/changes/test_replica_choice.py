@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
+from django.test import Client
 from pytest_django import Settings
 
 from orders import tasks
@@ -18,6 +19,7 @@ from seckill.outcomes import Outcome
 from seckill.store import yes_replicas
 from seckill.store.client import StoreUnreachable
 from tests.steps.buying import reserve, told
+from tests.steps.staff import employee
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,6 +58,29 @@ def test_without_its_replica_nothing_is_sold_until_somebody_chooses(
     ]
 
 
+def test_staff_choose_in_the_admin(as_manager: Client, shop_manager: User, item: SaleItem, buyer: User) -> None:
+    page = "/admin/seckill/replicachoice/"
+    refused = as_manager.post(f"{page}add/", {"replicas": "2", "reason": "more"})
+    assert "0 to 1 replicas" in refused.text
+    shown = as_manager.post(f"{page}add/", {"replicas": "0", "reason": "replica lost"}, follow=True)
+    assert "replica lost" in shown.text
+    assert told(item, buyer) is Outcome.RESERVED
+    [choice] = ReplicaChoice.objects.all()
+    assert choice.made_by == shop_manager
+    assert as_manager.get(f"{page}{choice.pk}/change/").status_code in (200, 302)
+    assert as_manager.post(f"{page}{choice.pk}/change/", {"replicas": "1", "reason": "x"}).status_code == 403
+    assert as_manager.post(f"{page}{choice.pk}/delete/", {"post": "yes"}).status_code == 403
+    as_manager.post(f"{page}add/", {"replicas": "", "reason": "replica is back"})
+    assert yes_replicas.yes_replicas_now() == 1
+
+
+def test_staff_without_the_permission_cannot(client: Client) -> None:
+    client.force_login(employee("change_sale", "view_sale", "view_replicachoice"))
+    answer = client.post("/admin/seckill/replicachoice/add/", {"replicas": "0", "reason": "why"})
+    assert answer.status_code == 403
+    assert not ReplicaChoice.objects.exists()
+
+
 def test_another_process_follows() -> None:
     choose(replicas=0, reason="replica lost")
     yes_replicas.known.chosen = None
@@ -90,7 +115,7 @@ def test_a_choice_while_the_cache_is_away_is_kept_for_the_sweep(settings: Settin
     assert yes_replicas.yes_replicas_now() == 0
 
 
-@pytest.mark.parametrize(("replicas", "reason"), [(2, "more than are set"), (-1, "fewer than none"), (0, " ")])
+@pytest.mark.parametrize(("replicas", "reason"), [(2, "more than are set"), (-1, "fewer than none"), (0, "")])
 def test_what_makes_no_sense_is_refused(replicas: int, reason: str) -> None:
     with pytest.raises(ValidationError):
         choose(replicas=replicas, reason=reason)
