@@ -19,6 +19,7 @@ from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from seckill.changes.journal import sweep_changes
+from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
 from seckill.items.archive import retired_items
 from seckill.items.loop import for_each_item, until
@@ -26,6 +27,7 @@ from seckill.models import movable_items
 from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
+from seckill.store.weak_settings import judge_settings
 from shop.accounts import mail_queue
 from shop.background import outages
 from shop.background.queued_tasks import queued_task, sweep
@@ -192,6 +194,13 @@ def audit_item(item_id: int) -> int:
         totals = sorted(comparison.mismatched_totals)
         log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
     return comparison.problem_count
+
+
+@sweep(queue="repair", every_seconds=60.0)
+def judge_stores() -> int:
+    """Look for settings of both stores that can lose what buyers were told. Returns how many there are."""
+    repeat_choice()
+    return judge_settings()
 
 
 @sweep(queue="celery", every_seconds=10.0)

@@ -2,5 +2,6 @@
 
 from seckill.staff.change_list import SaleChangeAdmin
 from seckill.staff.live_list import SaleItemAdmin
+from seckill.staff.replica_choices import ReplicaChoiceAdmin
 
-__all__ = ["SaleChangeAdmin", "SaleItemAdmin"]
+__all__ = ["ReplicaChoiceAdmin", "SaleChangeAdmin", "SaleItemAdmin"]

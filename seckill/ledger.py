@@ -137,9 +137,9 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     def run(client: Redis) -> list[str]:
         with PinnedConnection(client) as connection:
             answer = scripts.RESERVE.run_packed(connection, keys=keys, args=args)
-            if settings.SECKILL_YES_REPLICAS and answer[0] == Outcome.RESERVED:
+            if answer[0] == Outcome.RESERVED:
                 wait_for_replicas(connection)
-            elif settings.SECKILL_YES_REPLICAS and answer[0] == Outcome.ALREADY_RESERVED:
+            elif answer[0] == Outcome.ALREADY_RESERVED:
                 wait_for_what_was_read(connection, item_id=item_id)
             return answer
 
@@ -385,8 +385,6 @@ def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
 
 def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
     """`find_hold` for an answer to the buyer. Waits until enough replicas have the hold: the answer is a yes too."""
-    if not settings.SECKILL_YES_REPLICAS:
-        return find_hold(item_id=item_id, reservation_id=reservation_id)
 
     def read(client: Redis) -> Any:
         with PinnedConnection(client) as connection:

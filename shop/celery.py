@@ -22,6 +22,11 @@ def messages_waiting(app: Celery, queue: str) -> int:
     """
     connection: Any
     with app.pool.acquire(block=True) as connection:
-        # kombu is annotated as if this were a name.
-        declared: Any = app.amqp.queues[queue](connection.default_channel).queue_declare()
-        return int(declared.message_count)
+        return queue_length(app, queue, connection=connection)
+
+
+def queue_length(app: Celery, queue: str, *, connection: Any) -> int:
+    """`messages_waiting`, by a connection that the caller has."""
+    # kombu is annotated as if this were a name.
+    declared: Any = app.amqp.queues[queue](connection.default_channel).queue_declare()
+    return int(declared.message_count)

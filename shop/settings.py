@@ -46,6 +46,8 @@ REDIS_URL: str = env.str("REDIS_URL")
 BROKER_URL: str = env.str("CELERY_BROKER_URL", default="") or REDIS_URL
 # While this file exists, /healthz answers 503, so that balancers send no new clients; everything is served as before.
 DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
+# What Prometheus must show at /metrics; empty where a proxy hides that address.
+METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
 # Every price of the shop is in this currency.

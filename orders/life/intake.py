@@ -30,6 +30,7 @@ from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.outbox import outbox
 from shop import failpoints
+from shop.background.shared_counts import SharedCounts
 from shop.models import Product, TaxRate, Variant
 from shop.times.timestamps import from_ms
 
@@ -39,6 +40,10 @@ User = get_user_model()
 
 # A smaller difference between the clocks changes a deadline too little to matter, so it is not corrected.
 CLOCK_TOLERANCE = timedelta(seconds=5)
+
+# Buyers who were told yes and got a rejected order. In healthy stores there is none.
+broken_yeses = SharedCounts(prefix="orders.broken_yeses", thread_name="broken-yeses")
+REJECTED = "rejected"
 
 # Large enough to share the cost of a transaction, small enough to commit within some ten milliseconds. Twice as many
 # cost PostgreSQL half as much again for each order (docs/decisions.md).
@@ -242,6 +247,7 @@ def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> Non
             if not fits:
                 insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.REJECTED)
                 rejected.append(new_order)
+    broken_yeses.add(REJECTED, len(rejected))
     log.error(
         "oversell_refused_by_database",
         item_id=item_id,

@@ -34,10 +34,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The entries of an outbox that are not orders yet, and the age of the oldest one; 0 if there is none."""
+    """The entries of an outbox that are not orders yet, and the age of the oldest one; 0 if there is none.
+
+    `dead` are entries that were set aside, since they can never become orders.
+    """
 
     entries: int
     oldest_ms: int
+    dead: int
 
 
 def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
@@ -132,17 +136,20 @@ def waiting(*, item_ids: Sequence[int]) -> dict[int, Waiting]:
 def read_waiting(client: Redis, item_ids: Sequence[int]) -> dict[int, Waiting]:
     pipeline = client.pipeline(transaction=False)
     for item_id in item_ids:
-        key = keys_of(item_id).outbox
-        pipeline.xlen(key)
-        pipeline.xrange(key, count=1)
+        keys = keys_of(item_id)
+        pipeline.xlen(keys.outbox)
+        pipeline.xrange(keys.outbox, count=1)
+        pipeline.xlen(keys.dead)
     pipeline.time()
     *answers, (seconds, microseconds) = pipeline.execute()
     now_ms = int(seconds) * 1000 + int(microseconds) // 1000
     return {
         item_id: Waiting(
-            entries=length, oldest_ms=max(now_ms - int(oldest[0][0].partition(b"-")[0]), 0) if oldest else 0
+            entries=length,
+            oldest_ms=max(now_ms - int(oldest[0][0].partition(b"-")[0]), 0) if oldest else 0,
+            dead=dead,
         )
-        for item_id, length, oldest in zip(item_ids, answers[0::2], answers[1::2], strict=True)
+        for item_id, length, oldest, dead in zip(item_ids, answers[0::3], answers[1::3], answers[2::3], strict=True)
     }
 
 

@@ -14,13 +14,14 @@ from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from seckill.store.keys import barrier_key
+from seckill.store.yes_replicas import yes_replicas
 
 # The key of `wait_for_what_was_read` has no use once WAIT has answered.
 KEY_LIFE_MS = 1_000
 
 
 class TooFewReplicas(RedisError):
-    """Fewer replicas than SECKILL_YES_REPLICAS have confirmed in time. The write may survive or not."""
+    """Fewer replicas than a yes waits for have confirmed in time. The write may survive or not."""
 
 
 class PinnedConnection:
@@ -47,15 +48,20 @@ class PinnedConnection:
 
 
 def wait_for_replicas(connection: Any) -> None:
-    """Until SECKILL_YES_REPLICAS replicas have the last write of this connection. Raises TooFewReplicas."""
-    connection.send_command("WAIT", settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS)
+    """Until `yes_replicas` replicas have the last write of this connection. Raises TooFewReplicas."""
+    wanted = yes_replicas()
+    if not wanted:
+        return
+    connection.send_command("WAIT", wanted, settings.SECKILL_YES_WAIT_MS)
     confirmed = int(connection.read_response())
-    if confirmed < settings.SECKILL_YES_REPLICAS:
-        raise TooFewReplicas(f"{confirmed} of {settings.SECKILL_YES_REPLICAS} replicas have confirmed")
+    if confirmed < wanted:
+        raise TooFewReplicas(f"{confirmed} of {wanted} replicas have confirmed")
 
 
 def wait_for_what_was_read(connection: Any, *, item_id: int) -> None:
     """Until as many replicas have everything that this connection has read of the item. Raises TooFewReplicas."""
+    if not yes_replicas():
+        return
     connection.send_command("SET", barrier_key(item_id), "", "PX", KEY_LIFE_MS)
     connection.read_response()
     wait_for_replicas(connection)

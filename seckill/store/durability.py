@@ -28,6 +28,7 @@ from seckill.store.client import (
     online_replicas,
     sentinel_settings,
 )
+from seckill.store.yes_replicas import yes_replicas, yes_replicas_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,17 @@ DATABASE_RULES = {
         ),
     ),
 }
+# Every setting that a weakness may name.
+JUDGED_SETTINGS = (
+    *STORE_RULES,
+    *REPLICA_SETTINGS,
+    "replicas",
+    "replica-priority",
+    "down-after-milliseconds",
+    "unreachable",
+    "config",
+    *DATABASE_RULES,
+)
 
 
 def check_durability(**_context: Any) -> list[CheckMessage]:
@@ -152,7 +164,7 @@ def allowed_weaknesses() -> list[Weakness]:
 
 def advice() -> list[str]:
     """What a manager should know who opens a sale on these stores, and what refuses none. Raises nothing."""
-    if settings.SECKILL_YES_REPLICAS or settings.SECKILL_STORE_DURABILITY:
+    if yes_replicas_now() or settings.SECKILL_STORE_DURABILITY:
         return []
     try:
         values = list(known_settings("min-replicas-to-write"))
@@ -228,14 +240,14 @@ def weaknesses_of_member(member: Member) -> list[Weakness]:
     if missing := STORE_RULES.keys() - values.keys():
         return [unreadable_settings(answer=f"{', '.join(sorted(missing))}: (nil)")]
     found = weaknesses_in(rules=STORE_RULES, values=values)
-    if settings.SECKILL_YES_REPLICAS:
+    if yes_replicas_now():
         found += weaknesses_of_promises(member, values)
     return found
 
 
 def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[Weakness]:
-    """Settings that lose a yes which waited for SECKILL_YES_REPLICAS replicas, or that make each yes fail."""
-    wanted = settings.SECKILL_YES_REPLICAS
+    """Settings that lose a yes which waited for `yes_replicas` replicas, or that make each yes fail."""
+    wanted = yes_replicas()
     found = []
     for setting, needed in (("min-replicas-to-write", str(wanted)), ("repl-backlog-ttl", "0")):
         if values.get(setting) != needed:

@@ -8,12 +8,14 @@ doing anything.
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 from celery import Task, shared_task
 
 from shop.background.outages import AWAY, go_on, wait
+from shop.background.sweep_notes import note_success, waited_seconds
 from shop.celery import app
 
 # A late sweep expires, since the next one does the same.
@@ -21,8 +23,19 @@ EXPIRES_SECONDS = 7200
 # Beat sends a task at most once a second, so a message that starts sooner than this was waiting in the queue.
 GAP_SECONDS = 0.2
 
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What beat sends, to which queue, and how often."""
+
+    queue: str
+    every_seconds: float
+
+
 # By the name of the task.
 QUEUES: dict[str, str] = {}
+# By the name of the function, as beat's schedule has them.
+SWEEPS: dict[str, Sweep] = {}
 _ended_at: dict[str, float] = {}
 
 
@@ -63,16 +76,26 @@ def sweep(*, queue: str, every_seconds: float | None, **options: Any) -> Callabl
                 return 0
             else:
                 go_on(name)
+                if not self.request.called_directly:
+                    waited = waited_seconds(expires=self.request.expires, life_seconds=EXPIRES_SECONDS)
+                    note_success(function.__name__, waited_seconds=waited)
                 return count
             finally:
                 _ended_at[name] = time.monotonic()
 
         if every_seconds is not None:
             key = function.__name__
+            SWEEPS[key] = Sweep(queue, every_seconds)
             app.add_periodic_task(every_seconds, app.signature(name), name=key, queue=queue, expires=EXPIRES_SECONDS)
         return queued_task(queue=queue, bind=True, **options)(task)
 
     return decorate
+
+
+def known_sweeps() -> dict[str, Sweep]:
+    """All sweeps. A web process has imported only some of the modules that have them."""
+    app.autodiscover_tasks(force=True)
+    return SWEEPS
 
 
 def name_of(function: Callable[..., Any]) -> str:

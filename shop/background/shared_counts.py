@@ -32,10 +32,10 @@ class SharedCounts:
         self._lock = threading.Lock()
         self._writer = LazyThread(self._write_and_pause, name=thread_name)
 
-    def add(self, word: str) -> None:
-        """Count an event. Returns at once and never raises."""
+    def add(self, word: str, count: int = 1) -> None:
+        """Count an event, or several. Returns at once and never raises."""
         with self._lock:
-            self._counts[word] += 1
+            self._counts[word] += count
         self._writer.wake()
 
     def write(self) -> None:

@@ -1,20 +1,32 @@
-"""deploy/prometheus and the autoscaler: each metric that they name is one that the shop exports."""
+"""deploy/prometheus, the dashboard and the autoscaler: each metric that they name is one that the shop exports."""
 
+import json
 import re
+from collections.abc import Iterable
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from orders.repair.audit import remember_result
 from seckill.models import SaleItem
 from seckill.store.failures import Cause
+from seckill.store.weak_settings import judge_settings
+from shop.background import sweep_notes
 from tests.deploy.layouts import documents, manifests
 from tests.deploy.programs import DEPLOY
 
 ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
 ADAPTER = documents(DEPLOY / "prometheus" / "adapter-rules.yaml")[0]["externalRules"]
 SCRAPE = documents(DEPLOY / "prometheus" / "prometheus.yml")[0]
+MONITOR = documents(DEPLOY / "prometheus" / "servicemonitor.yaml")[0]
+PANELS = json.loads((DEPLOY / "grafana" / "stampede.json").read_text())["panels"]
+# Figures to look at: no number of them is wrong by itself.
+TO_LOOK_AT = {
+    "stampede_gate_answers_total",
+    "stampede_lane_seconds_bucket",
+    "stampede_lane_seconds_count",
+    "stampede_lane_seconds_sum",
+}
 
 # /metrics asks PostgreSQL in a thread of its own, which sees only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,11 +36,21 @@ def metrics_in(expression: str) -> set[str]:
     return set(re.findall(r"\bstampede_\w+", expression))
 
 
+def labels_in(expression: str) -> Iterable[tuple[str, str]]:
+    """Each metric with a label by which it is grouped or chosen."""
+    for groups, name in re.findall(r"by \(([\w, ]+)\) \((?:\w+\()?(stampede_\w+)", expression):
+        yield from ((name, label.strip()) for label in groups.split(","))
+    for name, chosen in re.findall(r"(stampede_\w+)\{([^}]*)\}", expression):
+        yield from ((name, label) for label in re.findall(r"(\w+)[!=]", chosen))
+
+
 @pytest.fixture
 def exported(client: Client, item: SaleItem) -> dict[str, set[str]]:
     """The metrics of a shop with a sale and an audit, each with the labels that it has."""
     remember_result(problems_of_item={item.pk: 0})
-    assert timezone.now()
+    judge_settings()
+    sweep_notes.note_success("settle_orders", waited_seconds=1.0)
+    sweep_notes.write()
     found: dict[str, set[str]] = {}
     for line in client.get("/metrics").content.decode().splitlines():
         if match := re.match(r"(stampede_\w+)(?:\{(.*)\})? ", line):
@@ -46,18 +68,60 @@ def test_alerts_name_metrics_that_are_exported(exported: dict[str, set[str]]) ->
 
 def test_every_gauge_of_waiting_work_has_an_alert(exported: dict[str, set[str]]) -> None:
     watched = {name for rule in ALERTS for name in metrics_in(rule["expr"])}
-    # Answers of the gate are a figure to look at: no number of them is wrong.
-    assert set(exported) - watched == {"stampede_gate_answers_total"}
+    assert set(exported) - watched == TO_LOOK_AT
 
 
-def test_alerts_group_by_labels_that_the_metrics_have(exported: dict[str, set[str]]) -> None:
+def test_alerts_and_panels_group_by_labels_that_the_metrics_have(exported: dict[str, set[str]]) -> None:
+    # A counter by cause has a line for each cause.
+    assert list(Cause)
+    expressions = [rule["expr"] for rule in ALERTS] + expressions_of_panels()
+    found = [(name, label) for expression in expressions for name, label in labels_in(expression)]
+    assert len(found) > 30
+    assert [(name, label) for name, label in found if label not in exported[name]] == []
+
+
+def test_the_summaries_name_labels_that_the_alerts_have() -> None:
     for rule in ALERTS:
-        for labels in re.findall(r"by \((\w+)\)", rule["expr"]):
-            for name in metrics_in(rule["expr"]):
-                # A counter by cause has a line for each cause, and `item` is that of a sale.
-                assert labels in exported[name] or (labels == "cause" and list(Cause)), rule["alert"]
         shown = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
         assert shown <= set(re.findall(r"by \((\w+)\)", rule["expr"])), rule["alert"]
+
+
+def test_a_call_that_failed_once_wakes_nobody() -> None:
+    for rule in ALERTS:
+        if "stampede_store_failures_total" in rule["expr"]:
+            assert rule["for"] == "2m", rule["alert"]
+            assert "[1m]" in rule["expr"], "a window as long as `for` would keep one failure in sight"
+
+
+def expressions_of_panels() -> list[str]:
+    return [target["expr"] for panel in PANELS for target in panel.get("targets", [])]
+
+
+def test_the_dashboard_shows_every_metric_and_no_other(exported: dict[str, set[str]]) -> None:
+    shown = {name for expression in expressions_of_panels() for name in metrics_in(expression)}
+    # The sum is for averages, which hide those who wait.
+    assert shown == set(exported) - {"stampede_lane_seconds_sum"}
+
+
+def test_the_panels_stand_beside_each_other() -> None:
+    places = [tuple(panel["gridPos"][name] for name in "xy") for panel in PANELS]
+    assert len(places) == len(set(places))
+    for panel in PANELS:
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+        assert panel["type"] == "row" or panel["targets"], panel["title"]
+
+
+def test_the_service_monitor_finds_the_pages() -> None:
+    services = {manifest["metadata"]["name"]: manifest for manifest in manifests() if manifest["kind"] == "Service"}
+    chosen = MONITOR["spec"]["selector"]["matchLabels"].items()
+    [found] = [service for service in services.values() if chosen <= service["metadata"]["labels"].items()]
+    [endpoint] = MONITOR["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in found["spec"]["ports"]}
+    assert endpoint["path"] == "/metrics"
+    [relabeling] = endpoint["relabelings"]
+    assert relabeling["replacement"] == f"{found['metadata']['name']}:{found['spec']['ports'][0]['port']}"
+    # `up` of the alerts is by the name of the job.
+    assert found["metadata"]["labels"][MONITOR["spec"]["jobLabel"]] == "stampede"
 
 
 def test_alerts_are_whole() -> None:

@@ -304,6 +304,7 @@ EDITED: dict[str, tuple[str | None, str | None, str | None]] = {
     "shop.variant": (None, "shop.add_stockchange", None),
     "shop.customer": (None, "auth.change_user", "auth.delete_user"),
     "shop.address": (None, "shop.change_address", None),
+    "seckill.replicachoice": ("seckill.add_replicachoice", None, None),
 }
 NOBODY = (None, None, None)
 

@@ -19,6 +19,7 @@ from seckill.store.barrier import KEY_LIFE_MS, TooFewReplicas
 from seckill.store.keys import barrier_key
 from seckill.store.pipeline.connection import LoopConnection
 from seckill.store.scripts import Script, packed_command
+from seckill.store.yes_replicas import yes_replicas
 
 
 @dataclass(slots=True, eq=False)
@@ -49,8 +50,9 @@ class Call:
 
 @dataclass(slots=True)
 class Batch:
-    """The yeses of one batch that wait for replicas, and the error of the write that its WAIT counts from."""
+    """The yeses of one batch that wait for `wanted` replicas, and the error of the write that its WAIT counts from."""
 
+    wanted: int
     yeses: list[tuple[Call, Any]] = field(default_factory=list)
     barrier_error: RedisError | None = None
 
@@ -105,12 +107,13 @@ class Link:
 
     def send(self, calls: Sequence[Call]) -> None:
         """Send the calls in one write."""
-        now_s, batch = self._loop.time(), Batch()
+        now_s = self._loop.time()
         words = [call.command for call in calls]
-        if settings.SECKILL_YES_REPLICAS:
+        if wanted := yes_replicas():
+            batch = Batch(wanted)
             # A repeated yes was written by another connection: a write of our own, which WAIT counts from, comes after.
             words.append(packed_command("SET", barrier_key(calls[0].item_id), "", "PX", KEY_LIFE_MS))
-            words.append(packed_command("WAIT", settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS))
+            words.append(packed_command("WAIT", wanted, settings.SECKILL_YES_WAIT_MS))
             self._expected.extend(Expected(partial(self._note_reply, call, batch), now_s) for call in calls)
             self._expected.append(Expected(partial(self._note_barrier, batch), now_s))
             self._expected.append(Expected(partial(self._end_wait, batch), now_s))
@@ -196,8 +199,8 @@ class Link:
         self.is_waiting = False
         # Of two errors, the first one says more: a replica refuses the write, and then knows no WAIT.
         error = batch.barrier_error or (reply if isinstance(reply, RedisError) else None)
-        if error is None and reply < settings.SECKILL_YES_REPLICAS:
-            error = TooFewReplicas(f"{reply} of {settings.SECKILL_YES_REPLICAS} replicas have confirmed")
+        if error is None and reply < batch.wanted:
+            error = TooFewReplicas(f"{reply} of {batch.wanted} replicas have confirmed")
         self.lacks_replicas = error is not None
         for call, yes in batch.yeses:
             call.finish(error or yes)

@@ -1,0 +1,58 @@
+"""docs/runbook.md: each alert has its entry, each entry its alert, and what an entry tells one to run exists."""
+
+import re
+import shlex
+
+from django.core.management import get_commands, load_command_class
+
+from tests.deploy.layouts import documents
+from tests.deploy.programs import DEPLOY, ROOT
+
+RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
+ENTRIES = {
+    title: text for title, _, text in (entry.partition("\n") for entry in re.split(r"^### ", RUNBOOK, flags=re.M)[1:])
+}
+ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
+
+
+def test_each_alert_has_its_entry_and_each_entry_its_alert() -> None:
+    assert sorted(ENTRIES) == sorted(rule["alert"] for rule in ALERTS)
+
+
+def test_each_alert_leads_to_its_entry() -> None:
+    for rule in ALERTS:
+        assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
+
+
+def test_each_entry_says_what_it_means_what_to_look_at_and_what_to_do() -> None:
+    for title, text in ENTRIES.items():
+        assert re.findall(r"^- \*\*(.+?):\*\*", text, re.M) == ["Buyers", "Look at", "Do"], title
+
+
+def test_the_commands_exist_with_their_options() -> None:
+    found = re.findall(r"`python manage\.py ([^`]+)`", RUNBOOK)
+    assert len(found) > 5
+    for line in found:
+        name, *arguments = shlex.split(line.replace("ITEM", "1"))
+        app = get_commands()[name]
+        command = load_command_class(app, name) if isinstance(app, str) else app
+        command.create_parser("manage.py", name).parse_args(arguments)
+
+
+def test_the_units_exist() -> None:
+    units = set(re.findall(r"`(?:systemctl restart )?(stampede-[a-z]+@)([a-z0-9]+)`", RUNBOOK))
+    assert len(units) > 4
+    for unit, instance in units:
+        assert (DEPLOY / "systemd" / f"{unit}.service").exists(), unit
+        if unit == "stampede-worker@":
+            assert (DEPLOY / "systemd" / f"worker-{instance}.env").exists(), instance
+
+
+def test_the_words_of_the_log_are_written_somewhere() -> None:
+    """An entry that names a line of the log sends somebody to look for it at night."""
+    sources = "".join(path.read_text() for app in ("shop", "seckill", "orders") for path in (ROOT / app).rglob("*.py"))
+    words = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", RUNBOOK)) - {"used_memory"} - get_commands().keys()
+    assert len(words) > 8
+    written = re.compile(r'"(\w+)"|def (\w+)')
+    known = {word for found in written.findall(sources) for word in found}
+    assert [word for word in words if not word.startswith("stampede_") and word not in known] == []

@@ -1,0 +1,90 @@
+"""What all processes together have counted and noted: the cache server has it."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from django.utils import timezone
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from orders.life.intake import REJECTED, broken_yeses
+from orders.repair.audit import last_result
+from seckill.store.failures import failure_counts
+from seckill.store.weak_settings import weak_servers
+from web.lanes import full_lanes, lane_seconds, lanes
+from web.reservations.answer_counts import answer_counts
+
+
+def audit_metrics() -> Iterator[Metric]:
+    """`stampede_audit_differences` must be 0, and `stampede_audit_age_seconds` must stay below a few minutes."""
+    differences = GaugeMetricFamily(
+        "stampede_audit_differences",
+        "Reservations and totals on which the two stores disagree; must be 0",
+        labels=["item"],
+    )
+    last = last_result()
+    if last is not None:
+        at_s, problems_of_item = last
+        for item_id, problems in problems_of_item.items():
+            differences.add_metric([str(item_id)], problems)
+        age_seconds = timezone.now().timestamp() - at_s
+        yield GaugeMetricFamily("stampede_audit_age_seconds", "Seconds since the last audit", value=age_seconds)
+    yield differences
+
+
+def counter_metrics() -> Iterator[Metric]:
+    yield store_failure_metric()
+    yield gate_metric()
+    yield from lane_metrics()
+    yield CounterMetricFamily(
+        "stampede_orders_rejected",
+        "Buyers who were told yes and got a rejected order, since the store had lost it; must be 0",
+        value=broken_yeses.in_all_processes([REJECTED])[REJECTED],
+    )
+
+
+def store_failure_metric() -> Metric:
+    """`stampede_store_failures_total` by cause; a cause that never happened is 0."""
+    counter = CounterMetricFamily(
+        "stampede_store_failures", "Calls to the reservation store that failed, by cause", labels=["cause"]
+    )
+    for cause, count in failure_counts().items():
+        counter.add_metric([cause.value], count)
+    return counter
+
+
+def gate_metric() -> Metric:
+    """`stampede_gate_answers_total` by word; Django has not seen these calls."""
+    counter = CounterMetricFamily("stampede_gate_answers", "Calls that the gate has answered", labels=["answer"])
+    for word, count in answer_counts().items():
+        counter.add_metric([word], count)
+    return counter
+
+
+def lane_metrics() -> Iterator[Metric]:
+    """How long requests take in each lane of threads, and how many found no thread in time."""
+    names = [lane.name for lane in lanes()]
+    seconds = HistogramMetricFamily(
+        "stampede_lane_seconds", "From a request's arrival in its lane to its answer", labels=["lane"]
+    )
+    full = CounterMetricFamily(
+        "stampede_lane_full", "Requests that were refused since no thread of their lane was free", labels=["lane"]
+    )
+    refused = full_lanes.in_all_processes(names)
+    bounds = [*map(str, lane_seconds.bounds), "+Inf"]
+    for name, durations in lane_seconds.in_all_processes(names).items():
+        buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
+        seconds.add_metric([name], buckets=buckets, sum_value=durations.seconds)
+        full.add_metric([name], refused[name])
+    yield from (seconds, full)
+
+
+def weak_setting_metric() -> Iterator[Metric]:
+    """`stampede_weak_settings` must be 0; the sweep `judge_stores` looks every minute."""
+    metric = GaugeMetricFamily(
+        "stampede_weak_settings",
+        "Servers of both stores whose setting can lose what buyers were told",
+        labels=["setting"],
+    )
+    for setting, servers in weak_servers().items():
+        metric.add_metric([setting], servers)
+    yield metric
