@@ -25,13 +25,13 @@ from prometheus_client.registry import Collector
 
 from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, PaymentEvent, Refund
 from orders.repair.audit import last_result
+from seckill.live import answer_counts
 from seckill.models import SaleChange, movable_items
 from seckill.outbox import outbox
 from seckill.store.failures import failure_counts
 from shop.background.bounded_thread import in_time
 from shop.background.outages import AWAY, go_on, wait
 from shop.http.health import THREADS, source_answers
-from web.reservations.answer_counts import answer_counts
 
 T = TypeVar("T")
 
@@ -198,7 +198,7 @@ def outbox_metrics(item_ids: Sequence[int]) -> Iterator[Metric]:
 
 def counter_metrics() -> Iterator[Metric]:
     yield store_failure_metric()
-    yield gate_metric()
+    yield answer_metric()
 
 
 def store_failure_metric() -> Metric:
@@ -211,9 +211,9 @@ def store_failure_metric() -> Metric:
     return counter
 
 
-def gate_metric() -> Metric:
-    """`stampede_gate_answers_total` by word; Django has not seen these calls."""
-    counter = CounterMetricFamily("stampede_gate_answers", "Calls that the gate has answered", labels=["answer"])
-    for word, count in answer_counts().items():
+def answer_metric() -> Metric:
+    """`stampede_answers_total` by word: a yes, a refusal with its reason, or an error."""
+    counter = CounterMetricFamily("stampede_answers", "Calls to reserve, by their answer", labels=["answer"])
+    for word, count in answer_counts.in_all().items():
         counter.add_metric([word], count)
     return counter
