@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -26,7 +27,7 @@ from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
 from shop.http.compression import uncompressed
 from web.board.figures import Boards
-from web.board.texts import groups, sources, words
+from web.board.texts import groups, script_texts, sources, words
 
 TOKEN_SECONDS = 3600
 SALT = "web.board"
@@ -54,6 +55,7 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "opts": Sale._meta,
         "title": _("Live board"),
         "sale": sale,
+        "zone": timezone.get_current_timezone_name(),
         "phase": labelled_phase(sale)[1],
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
         "figures_url": reverse("board-figures", args=[sale.pk]),
@@ -64,6 +66,7 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "groups": groups(),
         "words": words(),
         "sources": sources(),
+        "texts": script_texts(),
     }
     return TemplateResponse(request, "admin/seckill/sale/board.html", context)
 

@@ -35,6 +35,17 @@ def words() -> dict[str, str]:
     return {**{outcome.value: str(HTTP[outcome].title) for outcome in outcomes}, ERROR: _("Error of the shop")}
 
 
+def script_texts() -> dict[str, str]:
+    """What seckill/static/seckill/board.js writes."""
+    return {
+        "lost": _("The shop does not answer. These figures are those of %s."),
+        "signed_out": _("These figures are no longer renewed: sign in again."),
+        "unlimited": _("unlimited"),
+        "summary": _("%(asked)s asked in the last minute, %(yes)s were told yes. Left: %(left)s."),
+        "highest": _("highest: %s in a second"),
+    }
+
+
 def sources() -> list[Away]:
     """The servers by their names in the JSON."""
     return [

@@ -15,7 +15,12 @@ document.addEventListener("DOMContentLoaded", () => {
 
     const number = new Intl.NumberFormat(document.documentElement.lang);
     const percent = new Intl.NumberFormat(document.documentElement.lang, {style: "percent", maximumFractionDigits: 1});
-    const clock = new Intl.DateTimeFormat(document.documentElement.lang, {timeStyle: "medium", hourCycle: "h23"});
+    const clock = new Intl.DateTimeFormat(document.documentElement.lang, {
+        timeStyle: "medium",
+        hourCycle: "h23",
+        // As the other times of the page.
+        timeZone: board.dataset.zone,
+    });
     const shown = (value, format = number) => (value === undefined || value === null ? UNKNOWN : format.format(value));
     // A screen reader reads out what is written to a status, so only a new text is written.
     const write = (element, text) => {
@@ -79,8 +84,8 @@ document.addEventListener("DOMContentLoaded", () => {
         const all = (name) => sum(items.map((item) => item[name]));
         const [orders, paid, known] = [all("orders"), all("paid"), items.some((item) => item.words)];
         const lags = items.map((item) => item.lag_ms).filter((value) => value !== undefined);
-        const unlimited = items.some((item) => item.left === null);
-        const left = unlimited ? board.dataset.unlimited : shown(all("left"));
+        const limited = items.filter((item) => item.left !== null);
+        const left = limited.length ? shown(sum(limited.map((item) => item.left))) : board.dataset.unlimited;
         const figures = {
             asked: shown(asked),
             yes: shown(answer.seconds.yes.at(-1)),
