@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from seckill import ledger
+from seckill.live.answer_counts import answer_counts
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts, unpaid_too_often
 from seckill.models import NoPass, Sale, SaleItem, listed_sales, published_items, published_sales
@@ -117,6 +118,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
     if pass_ is None and (why_not := refusal_without_pass(item.sale)):
+        answer_counts.add(item_id, why_not)
         messages.error(request, refusal_text(ledger.Reservation(why_not, now_ms=now_ms())))
         return back
     if pass_ is None:

@@ -6,6 +6,7 @@ In an event loop it is `reserve_in_pipeline`, which asks the same script in the 
 from typing import Any
 
 from seckill import ledger
+from seckill.live.answer_counts import answer_counts
 from seckill.outbox import doorbell
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
@@ -26,14 +27,15 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
     """
     failpoints.reach("reserve.before_script")
     try:
-        reservation = ledger.reserve(**asked(pass_, units))
+        reservation = followed_up(ledger.reserve(**asked(pass_, units)), pass_)
     except StoreUnreachable:
-        return unavailable()
-    return followed_up(reservation, pass_)
+        reservation = unavailable()
+    answer_counts.add(pass_.item_id, reservation.outcome)
+    return reservation
 
 
 async def reserve_in_pipeline(pipelines: Pipelines, *, pass_: Pass, units: int) -> ledger.Reservation:
-    """`reserve`, from an event loop. Raises ServerNotKnown, before anything is sent."""
+    """`reserve`, from an event loop; the caller counts the answer. Raises ServerNotKnown, before anything is sent."""
     failpoints.reach("reserve.before_script")
     try:
         reservation = await ledger.reserve_in_pipeline(pipelines, **asked(pass_, units))

@@ -15,6 +15,7 @@ from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
+from seckill.live.answer_counts import answer_counts
 from seckill.store import failures
 from shop.catalogue import category_tree
 from shop.http import rate_limits
@@ -83,6 +84,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
 @pytest.fixture(autouse=True)
 def _fresh_stores() -> None:
     """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
+    # What an earlier test has counted in this process is not written during this one.
+    answer_counts._counts.take_new()
     get_redis_connection("seckill").flushdb()
     cache.clear()
 

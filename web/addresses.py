@@ -13,6 +13,8 @@ STATUS = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a
 # For the lanes of threads, with any number.
 RESERVE = r"/api/v1/sale-items/\d+/reservations/"
 LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"
+# The figures of live boards, once a second for each who looks.
+BOARD = r"/board/\d+/"
 WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"
 
 LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"

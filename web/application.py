@@ -104,12 +104,16 @@ class FrontDoor:
     async def _in_thread(self, scope: Scope, body: bytes, call: OrdinaryCall | None = None) -> RawAnswer:
         """The answer from a thread of the request's lane, or a refusal if it has no room."""
         try:
-            return await self._lane_of(scope).run(lambda: self._hot_lane_or_django(call, scope, body))
+            answer = await self._lane_of(scope).run(lambda: self._hot_lane_or_django(call, scope, body))
+            if answer[0] != 500:
+                return answer
         except LaneFull:
-            return refusal(environ_of(scope), status=503)
+            answer = refusal(environ_of(scope), status=503)
         except Exception:
             log.exception("request_failed", path=scope.path)
-            return 500, [("Content-Type", "text/plain")], b""
+            answer = 500, [("Content-Type", "text/plain")], b""
+        self._hot_lane.count_error(call)
+        return answer
 
     def _lane_of(self, scope: Scope) -> Lane:
         return next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))

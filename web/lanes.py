@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from shop.background.shared_counts import SharedCounts
 from shop.background.shared_histogram import SharedHistogram
-from web.addresses import CATALOGUE, LIVE, ORDERS, RESERVE, SIGN_IN, WEBHOOK
+from web.addresses import BOARD, CATALOGUE, LIVE, ORDERS, RESERVE, SIGN_IN, WEBHOOK
 
 T = TypeVar("T")
 
@@ -140,6 +140,8 @@ def lanes() -> list[Lane]:
         Lane("health", path=r"/healthz", threads=1, waiting_seconds_max=2),
         # What operators ask while a server is silent and all threads of pages wait for it.
         Lane("operators", path=r"/(readyz|metrics)", threads=2, waiting_seconds_max=2),
+        # Needs no SQL, and waits for no server for long: boards go on while one is silent.
+        Lane("boards", path=BOARD, threads=2, waiting_seconds_max=2),
         # A rush at the opening waits here, and an answer after some seconds is better than a refusal.
         Lane("reserve", path=RESERVE, threads=8, waiting_seconds_max=5),
         # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL.

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -157,6 +157,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
                 "rows": [(row, buttons_of_item(row.item) if may_change_items else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],
                 "journal": journal_of(obj, names=names),
+                "board_url": reverse("board", args=[obj.pk]),
                 "state": state_of(obj),
             }
         return context

@@ -3,15 +3,14 @@
 There may be thousands of events a second, and the cache server may be away. The counts begin again when it is emptied.
 """
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from django.core.cache import cache
 
 from shop.background.lazy_thread import LazyThread
 from shop.background.outages import go_on, wait
+from shop.background.process_counts import ProcessCounts
 
 INTERVAL_SECONDS = 1.0
 
@@ -28,20 +27,17 @@ class SharedCounts:
         """
         self._prefix = prefix
         self._on_write = on_write
-        self._counts: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._counts: ProcessCounts[str] = ProcessCounts()
         self._writer = LazyThread(self._write_and_pause, name=thread_name)
 
     def add(self, word: str, count: int = 1) -> None:
         """Count an event, or several. Returns at once and never raises."""
-        with self._lock:
-            self._counts[word] += count
+        self._counts.add(word, count)
         self._writer.wake()
 
     def write(self) -> None:
         """Add what was counted since the last time to the counts of all processes."""
-        with self._lock:
-            counts, self._counts = self._counts, Counter()
+        counts = self._counts.take_new()
         if self._on_write is not None and self._on_write(counts):
             self._writer.wake()
         if not counts:

@@ -22,7 +22,7 @@ MONITOR = documents(DEPLOY / "prometheus" / "servicemonitor.yaml")[0]
 PANELS = json.loads((DEPLOY / "grafana" / "stampede.json").read_text())["panels"]
 # Figures to look at: no number of them is wrong by itself.
 TO_LOOK_AT = {
-    "stampede_gate_answers_total",
+    "stampede_answers_total",
     "stampede_lane_seconds_bucket",
     "stampede_lane_seconds_count",
     "stampede_lane_seconds_sum",

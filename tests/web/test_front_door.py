@@ -1,6 +1,7 @@
 """The front door with parts that fail or have no room: the view answers, and connections stay open."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from seckill.live.answer_counts import AnswerCounts
+from seckill.passes import passes
 from seckill.store.pipeline.asking import Pipelines
 from tests.web.reservations.shadow import Scope
 from web.application import FrontDoor
@@ -40,6 +43,11 @@ class Protocol:
 
     def response_bytes(self, *answer: Any) -> None:
         self.answer = answer
+
+
+class NoDjango(Lane):
+    async def run(self, work: Callable[[], Any]) -> Any:
+        return 500, [], b""
 
 
 def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = MappingProxyType({})) -> RawAnswer:
@@ -91,3 +99,16 @@ def test_a_refusal_at_overload_leaves_the_connection_open(path: str) -> None:
     assert status == 503
     assert "Connection" not in dict(headers)
     assert "Retry-After" in dict(headers)
+
+
+@pytest.mark.parametrize("lane", [FullLane, NoDjango])
+def test_a_call_to_reserve_without_an_answer_is_counted_as_an_error(
+    lane: type[Lane], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[tuple[int, str]] = []
+    monkeypatch.setattr(AnswerCounts, "add", lambda _self, item_id, word: counted.append((item_id, word)))
+    pass_text = passes.issue(item_id=7, buyer_id=1, expires_s=int(time.time()) + 600)
+    headers = {"authorization": f"Pass {pass_text}"}
+    for path in ("/api/v1/sale-items/7/reservations/", "/api/v1/sale-items/7/passes/"):
+        assert told(Scope("POST", path, headers=headers), lane=lane)[0] >= 500
+    assert counted == [(7, "error")]

@@ -4,7 +4,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from threading import Thread
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -12,12 +12,12 @@ from urllib.request import urlopen
 import pytest
 from django.contrib.auth.models import User
 
-from bench.faults.wire.proxy import Mode, Proxy
+from bench.faults.wire.proxy import Proxy
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.live_shop import environment, live_web
-from tests.own_store import free_port
+from tests.live_shop import live_web
 from tests.processes import wait_until
+from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,40 +25,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FROZEN_SECONDS = 20.0
 GIVE_UP_SECONDS = 8.0
 SOURCES = ("database", "reservation_store", "cache", "broker")
-# The variables of the shop's servers, by the names that /metrics gives them.
-VARIABLES = {"database": "DATABASE_URL", "reservation_store": "SECKILL_REDIS_URL", "cache": "REDIS_URL"}
 
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
-    """Ways to the servers of this test's own, since other tests need the servers meanwhile."""
-    proxy = Proxy()
-    for name, variable in VARIABLES.items():
-        target_port = urlsplit(environment()[variable]).port
-        assert target_port
-        proxy.add(name, port=free_port(), target_port=target_port)
-    yield proxy
-    proxy.stop()
-
-
-@contextmanager
-def frozen(proxy: Proxy, name: str) -> Iterator[None]:
-    """As with SIGSTOP, connections are accepted and nothing is answered."""
-    proxy.switch(Mode.STALL, name)
-    try:
-        yield
-    finally:
-        proxy.switch(Mode.PASS, name)
-
-
-def through(proxy: Proxy, *names: str) -> dict[str, str]:
-    """The addresses of these servers by the proxy, by their variables."""
-    found = {}
-    for name in names:
-        address = urlsplit(environment()[VARIABLES[name]])
-        netloc = address.netloc.rpartition("@")[0] + f"@127.0.0.1:{proxy.port(name)}"
-        found[VARIABLES[name]] = address._replace(netloc=netloc).geturl()
-    return found
+    with ways_to_servers() as proxy:
+        yield proxy
 
 
 def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:

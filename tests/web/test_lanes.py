@@ -59,6 +59,8 @@ def lane_of(path: str) -> str:
         (reverse("account_reset_password_from_key", args=["1", "key"]), "sign-in"),
         (reverse("account_email"), "pages"),
         ("/admin/", "admin"),
+        (reverse("board", args=[1]), "admin"),
+        (reverse("board-figures", args=[1]), "boards"),
         ("/admin/orders/order/", "admin"),
         (reverse("api-passes", args=[1]), "pages"),
         (reverse("api-reservation", args=[NUMBER]), "pages"),

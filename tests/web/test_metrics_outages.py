@@ -57,7 +57,7 @@ def test_without_a_valkey_server_the_rows_are_counted(
     assert sources_up(values)["database"] == 1
     assert values["stampede_orders_overdue"] == 0
     assert (f'stampede_outbox_backlog{{item="{item.pk}"}}' in values) == (source == "cache")
-    assert ('stampede_gate_answers_total{answer="sold_out"}' in values) == (source != "cache")
+    assert ('stampede_answers_total{answer="sold_out"}' in values) == (source != "cache")
 
 
 def test_without_the_broker_everything_else_is_shown(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

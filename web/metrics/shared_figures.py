@@ -8,10 +8,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from orders.life.intake import REJECTED, broken_yeses
 from orders.repair.audit import last_result
+from seckill.live import answer_counts
 from seckill.store.failures import failure_counts
 from seckill.store.weak_settings import weak_servers
 from web.lanes import full_lanes, lane_seconds, lanes
-from web.reservations.answer_counts import answer_counts
 
 
 def audit_metrics() -> Iterator[Metric]:
@@ -33,7 +33,7 @@ def audit_metrics() -> Iterator[Metric]:
 
 def counter_metrics() -> Iterator[Metric]:
     yield store_failure_metric()
-    yield gate_metric()
+    yield answer_metric()
     yield from lane_metrics()
     yield CounterMetricFamily(
         "stampede_orders_rejected",
@@ -52,10 +52,10 @@ def store_failure_metric() -> Metric:
     return counter
 
 
-def gate_metric() -> Metric:
-    """`stampede_gate_answers_total` by word; Django has not seen these calls."""
-    counter = CounterMetricFamily("stampede_gate_answers", "Calls that the gate has answered", labels=["answer"])
-    for word, count in answer_counts().items():
+def answer_metric() -> Metric:
+    """`stampede_answers_total` by word: a yes, a refusal with its reason, or an error."""
+    counter = CounterMetricFamily("stampede_answers", "Calls to reserve, by their answer", labels=["answer"])
+    for word, count in answer_counts.in_all().items():
         counter.add_metric([word], count)
     return counter
 

@@ -19,14 +19,13 @@ from rest_framework.renderers import JSONRenderer
 from seckill.api.views import refusal
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import live_body, live_etag, may_have_given_back, sale_live_body, with_units_offered
+from seckill.live.answer_counts import AnswerCounts, answer_counts
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.phase import Phase
 from seckill.store.portions import Clock
-from shop.background.shared_counts import SharedCounts
 from shop.times.timestamps import now_ms
-from web.reservations.answer_counts import gate_answers
 from web.reservations.calls import Kind, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
@@ -76,7 +75,7 @@ class Gate:
     """Used from one event loop."""
 
     def __init__(
-        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: SharedCounts = gate_answers
+        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: AnswerCounts = answer_counts
     ) -> None:
         """The web server passes only `views`; tests pass the others too and drive them by hand."""
         self._views = views
@@ -133,7 +132,6 @@ class Gate:
         template = templates.get((call.kind, word))
         if template is None:
             return None
-        self._counts.add(word)
         return rendered.answer(template, empty=unchanged)
 
     def _live_body(self, call: OrdinaryCall, *, now_s: float) -> dict[str, Any] | None:
@@ -205,7 +203,7 @@ class Gate:
                 response = refusal(refused(snapshot, outcome, now_s=now_s))
             values = {"Retry-After": response["Retry-After"]} if "Retry-After" in response else {}
             rendered = self._keep(key, response.content, values, now_s=now_s)
-        self._counts.add(outcome)
+        self._counts.add(item_id, outcome)
         return rendered.answer(template)
 
     def _keep(self, key: tuple[object, ...], body: bytes, values: dict[str, str], *, now_s: float) -> Rendered:

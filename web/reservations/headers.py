@@ -21,16 +21,6 @@ VALUES = {"Content-Length", "ETag", "Location", "Retry-After"}
 LIVE, NOT_MODIFIED = "live", "not_modified"
 # A pass, or the status of a reservation. The hot lane gives these.
 GIVEN = "given"
-# Refusals that depend on the item alone. Never a yes, and no refusal that depends on the buyer.
-REFUSALS = (
-    Outcome.UNAVAILABLE,
-    Outcome.PAUSED,
-    Outcome.NOT_OPEN,
-    Outcome.CLOSED,
-    Outcome.SOLD_OUT,
-    Outcome.HELD_BY_OTHERS,
-)
-WORDS = (LIVE, NOT_MODIFIED, *REFUSALS)
 # Clients choose the headers that make a context. With more of them, all are learnt again.
 CONTEXTS_MAX = 1_000
 # Answers with these headers are meant for one client, or encoded for it: other clients must not get them.

@@ -19,6 +19,7 @@ from django.utils.translation import override
 
 from seckill.api.views import accepted_body, refusal
 from seckill.ledger import Reservation
+from seckill.live.answer_counts import ERROR, answer_counts
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.reservation import ACCEPTED, reserve_in_pipeline
@@ -79,12 +80,16 @@ class HotLane:
             return None
         try:
             reservation = await reserve_in_pipeline(self._pipelines, pass_=call.pass_, units=call.units)
-            return answer_to(call.pass_, reservation, templates=known.templates, language=known.language)
+            answer = answer_to(call.pass_, reservation, templates=known.templates, language=known.language)
         except ServerNotKnown:
             return None
         except Exception:
             self._faults.report("hot_lane_failed")
             return None
+        if answer is not None:
+            # Otherwise a view gives the answer, and counts it.
+            answer_counts.add(call.object_id, reservation.outcome)
+        return answer
 
     def in_thread(self, call: OrdinaryCall) -> RawAnswer | None:
         """The answer to a call of somebody signed in."""
@@ -118,6 +123,11 @@ class HotLane:
         except Exception:
             self._faults.report("gate_failed")
             return 0.0
+
+    def count_error(self, call: OrdinaryCall | None) -> None:
+        """Note that a call to reserve got no answer from a view."""
+        if call is not None and call.kind is Kind.RESERVATION:
+            answer_counts.add(call.object_id, ERROR)
 
     async def finished(self, call: OrdinaryCall, answer: RawAnswer) -> RawAnswer:
         """What the client gets when a view or the store has answered, as soon as it may hear it."""

@@ -13,10 +13,9 @@ from unittest import mock
 
 from django.test.client import ClientHandler
 
+from seckill.live.answer_counts import AnswerCounts
 from seckill.store.client import StoreUnreachable
-from shop.background.shared_counts import SharedCounts
 from shop.http.request_log import HEADER as REQUEST_ID
-from web.reservations.answer_counts import PREFIX
 from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
@@ -56,13 +55,10 @@ class SnapshotsByHand(Snapshots):
                 self.refresh(list(self._asked_s))
 
 
-class CountsByHand(SharedCounts):
+class CountsByHand(AnswerCounts):
     """Written by the test; its thread writes nothing."""
 
-    def __init__(self) -> None:
-        super().__init__(prefix=PREFIX, thread_name="counts-by-hand")
-
-    def _write_and_pause(self) -> None:
+    def _write_at_end_of_second(self) -> None:
         """None is needed."""
 
 

@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.test import Client
 from rest_framework.test import APIClient
 
 from seckill import ledger
@@ -304,19 +303,6 @@ def test_a_weak_etag_of_a_proxy_is_known_too(item: SaleItem, shadow: Shadow, kin
         assert APIClient().get(path, HTTP_IF_NONE_MATCH=known).status_code == 304
     assert APIClient().get(path, HTTP_IF_NONE_MATCH=f'W/"{"0" * 24}"').status_code == 200
     assert shadow.answered == [True] * 4
-
-
-def test_answers_of_the_gate_are_counted(
-    item: SaleItem, buyer: User, pass_for: PassFor, store: Any, shadow: Shadow, client: Client
-) -> None:
-    paused(item, store)
-    reserve_by_api(item.pk, pass_for(buyer, item))
-    APIClient().get(f"/api/v1/sale-items/{item.pk}/live/")
-    assert shadow.answered == [True, True]
-    shadow.counts.write()
-    lines = client.get("/metrics").content.decode()
-    for answer, count in (("paused", 1), ("live", 1), ("sold_out", 0)):
-        assert f'stampede_gate_answers_total{{answer="{answer}"}} {count}.0' in lines
 
 
 def test_only_a_new_yes_is_held_back_just_after_units_came_back(

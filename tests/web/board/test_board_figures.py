@@ -1,0 +1,167 @@
+"""What a live board knows: each part from its server, and of when, while that server is away or silent."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connections
+from pytest_django import Settings
+
+from orders.life import lifecycle
+from seckill.live import answer_counts
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from tests.processes import wait_until
+from tests.steps.buying import order_of, reserve
+from tests.steps.store import store_away
+from web.board import figures
+from web.board.figures import GROUPS, SHOWN_SECONDS, WRITTEN_AFTER_SECONDS, Board
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+ALIASES = {"cache": "default", "reservation_store": "seckill"}
+FIGURES = {"cache": "words", "reservation_store": "left", "database": "orders"}
+READERS = {"cache": "read_answers", "reservation_store": "read_units", "database": "read_orders"}
+
+
+@pytest.fixture(autouse=True)
+def _always_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "FRESH_SECONDS", 0.0)
+    # A busy machine is no silent server.
+    monkeypatch.setattr(figures, "ANSWER_SECONDS", 10.0)
+    monkeypatch.setattr("web.board.source.REST_SECONDS_MAX", 0.0)
+
+
+@pytest.fixture
+def board(item: SaleItem) -> Board:
+    return Board(sale_id=item.sale_id, item_ids=[item.pk])
+
+
+def shown(board: Board) -> Any:
+    return json.loads(board.json())
+
+
+def away(content: Any) -> set[str]:
+    return {name for name, source in content["sources"].items() if not source["up"]}
+
+
+def test_every_answer_has_one_place_in_the_chart() -> None:
+    words = [word for group in GROUPS.values() for word in group]
+    assert sorted(words) == sorted(answer_counts.WORDS)
+
+
+def test_it_shows_answers_units_and_orders(board: Board, item: SaleItem, buyer: User, rival: User) -> None:
+    second = int(time.time()) - WRITTEN_AFTER_SECONDS
+    counts = {(item.pk, Outcome.RESERVED): 2, (item.pk, Outcome.NOT_OPEN): 7, (item.pk, "error"): 1}
+    answer_counts.add_to_sums(counts, second=second)
+    lifecycle.pay(order_id=order_of(item, buyer).pk)
+    reserve(item, rival)
+    content = shown(board)
+    assert away(content) == set()
+    assert {group: sum(values) for group, values in content["seconds"].items()} == {
+        **dict.fromkeys(GROUPS, 0),
+        "yes": 2,
+        "not_on_sale": 7,
+        "failed": 1,
+    }
+    assert {len(values) for values in content["seconds"].values()} == {SHOWN_SECONDS}
+    assert content["minute"] == {"reserved": 2, "not_open": 7, "error": 1}
+    of_item = content["items"][str(item.pk)]
+    assert of_item.pop("lag_ms") >= 0
+    assert of_item == {
+        **{"left": 3, "held": 1, "sold": 1, "waiting": 1, "orders": 1, "paid": 1},
+        "words": {"reserved": 2, "not_open": 7, "error": 1},
+    }
+
+
+def test_what_is_written_late_is_still_read(board: Board, item: SaleItem) -> None:
+    second = int(time.time()) - WRITTEN_AFTER_SECONDS
+    shown(board)
+    answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1}, second=second)
+    assert sum(shown(board)["seconds"]["yes"]) == 1
+
+
+def test_twenty_viewers_are_one_question(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "FRESH_SECONDS", 60.0)
+    asked: list[int] = []
+    read = figures.read_orders
+    monkeypatch.setattr(figures, "read_orders", lambda sale_id: asked.append(sale_id) or read(sale_id))
+    board = Board(sale_id=item.sale_id, item_ids=[item.pk])
+    viewers = [threading.Thread(target=board.json) for _ in range(20)]
+    for viewer in viewers:
+        viewer.start()
+    for viewer in viewers:
+        viewer.join()
+    assert asked == [item.sale_id]
+
+
+@contextmanager
+def caches_away(settings: Settings, alias: str) -> Iterator[None]:
+    former = store_away(settings, alias)
+    yield
+    settings.CACHES = former
+
+
+@contextmanager
+def database_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def refused(*_: object, **__: object) -> None:
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as away:
+        away.setattr(type(connections["default"]), "cursor", refused)
+        yield
+
+
+@pytest.mark.parametrize("name", ["cache", "reservation_store", "database"])
+def test_while_a_server_is_away_it_shows_what_it_knew_and_of_when(
+    name: str, board: Board, running: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = shown(board)
+    late = Board(sale_id=running.sale_id, item_ids=[running.pk])
+    outage = database_away(monkeypatch) if name == "database" else caches_away(settings, ALIASES[name])
+    with outage:
+        during, begun_late = shown(board), shown(late)
+    wait_until(lambda: not away(shown(board)), seconds_max=30)
+    after = shown(board)
+    assert (away(before), away(during), away(begun_late)) == (set(), {name}, {name})
+    known, of_late = during["items"][str(running.pk)], begun_late["items"][str(running.pk)]
+    assert known.keys() == before["items"][str(running.pk)].keys()
+    assert during["sources"][name]["as_of_ms"] == before["sources"][name]["as_of_ms"]
+    # A board that begins now knows of the others.
+    assert begun_late["sources"][name]["as_of_ms"] is None
+    assert {figure: figure in of_late for figure in FIGURES.values()} == {
+        figure: source != name for source, figure in FIGURES.items()
+    }
+    # What was asked while nobody could count it stays unknown.
+    assert (None in after["seconds"]["yes"]) == (name == "cache")
+
+
+@pytest.mark.parametrize(("name", "read"), READERS.items())
+def test_a_silent_server_is_waited_for_once(
+    name: str, read: str, board: Board, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert away(shown(board)) == set()
+    answers_again, patience_seconds = threading.Event(), 0.5
+    answer: Callable[..., Any] = getattr(figures, read)
+
+    def silent(*arguments: Any) -> Any:
+        answers_again.wait()
+        return answer(*arguments)
+
+    with monkeypatch.context() as frozen:
+        frozen.setattr(figures, read, silent)
+        frozen.setattr(figures, "ANSWER_SECONDS", patience_seconds)
+        began_s = time.monotonic()
+        states = [away(shown(board)) for _ in range(40)]
+        # Forty times the patience would be twenty seconds.
+        assert time.monotonic() - began_s < 10
+        answers_again.set()
+    # On a busy machine, others may have been late too.
+    assert all(name in state for state in states)
+    wait_until(lambda: not away(shown(board)), seconds_max=30)

@@ -1,0 +1,82 @@
+"""The live board of a sale: who sees it, and what it needs PostgreSQL for."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import employee
+from web.board import pages
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def page_of(item: SaleItem) -> str:
+    return f"/admin/seckill/sale/{item.sale_id}/board/"
+
+
+def figures_of(client: Client, item: SaleItem, token: str) -> Any:
+    return client.get(f"/board/{item.sale_id}/", headers={"Authorization": f"Board {token}"})
+
+
+def token_in(client: Client, item: SaleItem) -> str:
+    found = re.search(r'data-token="([^"]+)"', client.get(page_of(item)).text)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("right", ["view_sale", "change_sale"])
+def test_staff_who_may_see_sales_see_the_board_and_change_it_if_they_may(
+    client: Client, item: SaleItem, right: str
+) -> None:
+    client.force_login(employee(right))
+    page = client.get(page_of(item))
+    assert page.status_code == 200
+    assert ("End now" in page.text) == (right == "change_sale")
+    assert figures_of(client, item, token_in(client, item)).status_code == 200
+
+
+def test_others_do_not(client: Client, item: SaleItem, buyer: User, shop_manager: User) -> None:
+    assert client.get(page_of(item)).status_code == 302
+    client.force_login(buyer)
+    assert client.get(page_of(item)).status_code == 302
+    client.force_login(employee("view_order", "view_saleitem"))
+    assert client.get(page_of(item)).status_code == 403
+    # The session does not open the figures, whoever has it.
+    client.force_login(shop_manager)
+    assert client.get(f"/board/{item.sale_id}/").status_code == 403
+
+
+def test_a_token_is_for_one_sale_and_an_hour(
+    as_manager: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = token_in(as_manager, item)
+    other = make_item(make_product(slug="cup", name="Cup", price_minor=9900))
+    assert figures_of(as_manager, other, token).status_code == 403
+    assert figures_of(as_manager, item, token[:-1]).status_code == 403
+    monkeypatch.setattr(pages, "TOKEN_SECONDS", -1)
+    assert figures_of(as_manager, item, token).status_code == 403
+
+
+def test_a_draft_has_no_board(as_manager: Client, product: Product) -> None:
+    assert as_manager.get(page_of(make_item(product, published=False))).status_code == 404
+
+
+def test_the_caller_costs_no_sql(
+    as_manager: Client, item: SaleItem, django_assert_num_queries: DjangoAssertNumQueries, settings: Settings
+) -> None:
+    """The orders are asked for in a thread of their own."""
+    token = token_in(as_manager, item)
+    settings.STAFF_SECOND_FACTOR = True
+    with django_assert_num_queries(0):
+        assert figures_of(as_manager, item, token).status_code == 200
+
+
+def test_the_page_of_the_sale_leads_to_it(as_manager: Client, item: SaleItem) -> None:
+    assert f'href="{page_of(item)}"' in as_manager.get(f"/admin/seckill/sale/{item.sale_id}/change/").text

@@ -1,0 +1,215 @@
+"""The figures of a sale's live board, as JSON: made at most once a second in each process, for all who look at it.
+
+Each part comes from one server: answers from the cache, units and waiting reservations from the reservation store,
+orders from PostgreSQL. While a server is away, its part is what it said last, and the JSON says of when that is. No SQL
+is needed to ask, so boards go on while PostgreSQL is away.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q
+
+from orders.models import REFUNDS, SOLD, OrderLine
+from seckill import ledger
+from seckill.items.archive import final_counters
+from seckill.ledger import Counters
+from seckill.live import answer_counts
+from seckill.live.answer_counts import ERROR
+from seckill.models import Sale, SaleChange
+from seckill.outbox import outbox
+from seckill.outbox.outbox import Waiting
+from seckill.outcomes import Outcome
+from seckill.staff.phase_filter import state_of
+from shop.background.bounded_thread import BoundedThread
+from shop.times.timestamps import now_ms
+from web.board.source import Source
+
+# So many seconds a board looks back.
+SHOWN_SECONDS = 120
+# Processes write a second's counts just after its end, a busy one somewhat later; until then they are read again.
+WRITTEN_AFTER_SECONDS = 2
+READ_AGAIN_SECONDS = 6
+# How old the figures are at most when nothing is away; and how long a server is waited for.
+FRESH_SECONDS = 0.9
+ANSWER_SECONDS = 0.7
+# A board that nobody has looked at for so long is forgotten.
+UNSEEN_SECONDS = 60.0
+
+# The answers as the chart shows them. Together they are all who asked.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "yes": (Outcome.RESERVED, Outcome.ALREADY_RESERVED),
+    "none_left": (Outcome.SOLD_OUT, Outcome.HELD_BY_OTHERS, Outcome.TOO_FEW_LEFT),
+    "not_on_sale": (Outcome.NOT_OPEN, Outcome.PAUSED, Outcome.CLOSED),
+    "of_buyer": (Outcome.LIMIT_REACHED, Outcome.HOLD_ENDED),
+    "failed": (Outcome.UNAVAILABLE, ERROR),
+}
+# Orders that were paid, whatever became of them.
+PAID = Q(order__status__in=(*SOLD, *REFUNDS))
+
+# Not those of /metrics: a board must not wait for a scrape.
+THREADS = {name: BoundedThread(name=f"board-{name}") for name in ("cache", "reservation_store", "database")}
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """By item and word since the sale began, and by second and word."""
+
+    of_items: dict[int, dict[str, int]]
+    of_seconds: dict[int, Counter[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """By item. An item is missing while its server of the store is silent, and None while nothing can be reserved."""
+
+    counters: dict[int, Counters | None]
+    waiting: dict[int, Waiting]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """By item: orders, and paid ones among them; the counters of archived items. `version` changes with the sale."""
+
+    counts: dict[int, tuple[int, int]]
+    archived: dict[int, Counters]
+    version: str
+
+
+class Board:
+    """One sale. `item_ids` never change, since a published sale keeps its items."""
+
+    def __init__(self, *, sale_id: int, item_ids: Sequence[int]) -> None:
+        self.seen_s = time.monotonic()
+        self._sale_id, self._item_ids = sale_id, item_ids
+        self._lock = threading.Lock()
+        self._made_s = -FRESH_SECONDS
+        self._body = b""
+        self._cache: Source[Answers] = Source("cache", THREADS["cache"])
+        self._store: Source[Units] = Source("reservation_store", THREADS["reservation_store"])
+        self._database: Source[Orders] = Source("database", THREADS["database"])
+        # What each said last.
+        self._answers = Answers({}, {})
+        self._units = Units({}, {})
+        self._orders = Orders({}, {}, "")
+        # Seconds in which the cache was away, so that nobody knows what was asked.
+        self._lost: set[int] = set()
+
+    def json(self) -> bytes:
+        """Everybody who asks meanwhile waits for one answer, and gets it."""
+        with self._lock:
+            self.seen_s = time.monotonic()
+            if self.seen_s - self._made_s >= FRESH_SECONDS:
+                self._refresh()
+                self._body = json.dumps(self._content(), separators=(",", ":")).encode()
+                self._made_s = time.monotonic()
+            return self._body
+
+    def _refresh(self) -> None:
+        item_ids, seconds = self._item_ids, self._seconds_to_read()
+        self._cache.ask(lambda: read_answers(item_ids, seconds))
+        self._store.ask(lambda: read_units(item_ids))
+        self._database.ask(lambda: read_orders(self._sale_id))
+        until_s = time.monotonic() + ANSWER_SECONDS
+        self._store_answers(self._cache.answer(until_s=until_s))
+        if units := self._store.answer(until_s=until_s):
+            self._units = units
+        if orders := self._database.answer(until_s=until_s):
+            self._orders = orders
+
+    def _seconds_to_read(self) -> list[int]:
+        shown, known = shown_seconds(), self._answers.of_seconds
+        return [second for second in shown if second not in known or second > shown[-1] - READ_AGAIN_SECONDS]
+
+    def _store_answers(self, answers: Answers | None) -> None:
+        shown = shown_seconds()
+        if answers is not None:
+            kept = {second: counts for second, counts in self._answers.of_seconds.items() if second in shown}
+            self._answers = Answers(answers.of_items, {**kept, **answers.of_seconds})
+        if not self._cache.is_up:
+            self._lost.add(shown[-1])
+        self._lost.intersection_update(shown)
+
+    def _content(self) -> dict[str, Any]:
+        shown, of_seconds = shown_seconds(), self._answers.of_seconds
+        known = [None if second in self._lost else of_seconds.get(second) for second in shown]
+        minute: Counter[str] = Counter()
+        for counts in known[-60:]:
+            minute.update(counts or {})
+        return {
+            "now_ms": now_ms(),
+            "sources": {
+                "cache": self._cache.state,
+                "reservation_store": self._store.state,
+                "database": self._database.state,
+            },
+            "until_ms": (shown[-1] + 1) * 1000,
+            "seconds": {
+                group: [None if counts is None else sum(counts[word] for word in words) for counts in known]
+                for group, words in GROUPS.items()
+            },
+            "minute": +minute,
+            "items": {item_id: self._item(item_id) for item_id in self._item_ids},
+            "version": self._orders.version,
+        }
+
+    def _item(self, item_id: int) -> dict[str, Any]:
+        """A figure that nobody has said yet is missing. `left` None means unlimited."""
+        found: dict[str, Any] = {}
+        counters = self._orders.archived.get(item_id) or self._units.counters.get(item_id)
+        if counters is not None:
+            found |= {"left": counters.left, "held": counters.held, "sold": counters.sold}
+        if waiting := self._units.waiting.get(item_id):
+            found |= {"waiting": waiting.entries, "lag_ms": waiting.oldest_ms}
+        if item_id in self._orders.counts:
+            found["orders"], found["paid"] = self._orders.counts[item_id]
+        if words := self._answers.of_items.get(item_id):
+            found["words"] = {word: count for word, count in words.items() if count}
+        return found
+
+
+def shown_seconds() -> range:
+    last = int(time.time()) - WRITTEN_AFTER_SECONDS
+    return range(last - SHOWN_SECONDS + 1, last + 1)
+
+
+def read_answers(item_ids: Sequence[int], seconds: Sequence[int]) -> Answers:
+    return Answers(answer_counts.of_items(item_ids), answer_counts.of_seconds(item_ids, seconds))
+
+
+def read_units(item_ids: Sequence[int]) -> Units:
+    """Raises StoreUnreachable."""
+    return Units(ledger.read_many(item_ids=item_ids), outbox.waiting(item_ids=item_ids))
+
+
+def read_orders(sale_id: int) -> Orders:
+    sale = Sale.objects.get(pk=sale_id)
+    items = list(sale.items.select_related("sale"))
+    lines = OrderLine.objects.filter(sale_item__in=items).values_list("sale_item")
+    counted = lines.annotate(orders=Count("pk"), paid=Count("pk", filter=PAID))
+    counts = {item.pk: (0, 0) for item in items} | {item_id: (orders, paid) for item_id, orders, paid in counted}
+    changes = SaleChange.objects.filter(item__sale=sale).order_by("-pk").values_list("pk", "status")
+    archived = {item.pk: final_counters(item, now=sale.closes_at) for item in items if item.archived_at}
+    return Orders(counts, archived, f"{state_of(sale)} {changes.first() or ''}")
+
+
+class Boards:
+    """The boards of this process that somebody looks at."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._boards: dict[int, Board] = {}
+
+    def find(self, *, sale_id: int, item_ids: Sequence[int]) -> Board:
+        with self._lock:
+            board = self._boards.get(sale_id)
+            if board is None:
+                now_s = time.monotonic()
+                self._boards = {pk: one for pk, one in self._boards.items() if now_s - one.seen_s < UNSEEN_SECONDS}
+                board = self._boards[sale_id] = Board(sale_id=sale_id, item_ids=item_ids)
+            return board

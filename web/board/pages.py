@@ -1,0 +1,86 @@
+"""The live board of a sale: a page of the admin, and its figures, which are fetched once a second.
+
+The page is for staff who may see sales, and asks PostgreSQL for that. It contains a token for its figures, signed and
+good for an hour, so that the board goes on while PostgreSQL is away. Somebody who may no longer see sales loses the
+figures within this hour.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from seckill.live.staff_figures import names_of
+from seckill.models import Sale
+from seckill.staff.change_list import journal_of
+from seckill.staff.change_pages import buttons_of, buttons_of_item, is_over
+from seckill.staff.permissions import may_see_sales
+from seckill.staff.phase_filter import labelled_phase
+from shop.http.compression import uncompressed
+from web.board.figures import Boards
+from web.board.texts import groups, script_texts, sources, words
+
+TOKEN_SECONDS = 3600
+SALT = "web.board"
+
+boards = Boards()
+
+
+def token_of(*, sale_id: int, item_ids: list[int]) -> str:
+    """Lets its bearer fetch the figures of the sale. It has the items, which PostgreSQL may not be there to say."""
+    return signing.dumps([sale_id, item_ids], salt=SALT)
+
+
+@require_safe
+def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
+    """For `AdminSite.admin_view`."""
+    if not may_see_sales(request):
+        raise PermissionDenied
+    sale = get_object_or_404(Sale, pk=sale_id, published_at__isnull=False)
+    items = list(sale.items.select_related("sale", "variant__product").order_by("pk"))
+    names = names_of(items)
+    may_change = request.user.has_perm("seckill.change_sale")
+    may_change_items = may_change and not is_over(sale)
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "opts": Sale._meta,
+        "title": _("Live board"),
+        "sale": sale,
+        "zone": timezone.get_current_timezone_name(),
+        "phase": labelled_phase(sale)[1],
+        "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
+        "figures_url": reverse("board-figures", args=[sale.pk]),
+        "token": token_of(sale_id=sale.pk, item_ids=[item.pk for item in items]),
+        "buttons": buttons_of(sale) if may_change else [],
+        "rows": [(item, names[item.pk], buttons_of_item(item) if may_change_items else []) for item in items],
+        "journal": journal_of(sale, names=names),
+        "groups": groups(),
+        "words": words(),
+        "sources": sources(),
+        "texts": script_texts(),
+    }
+    return TemplateResponse(request, "admin/seckill/sale/board.html", context)
+
+
+@never_cache
+@require_safe
+@uncompressed
+def board_figures(request: HttpRequest, sale_id: int) -> HttpResponse:
+    """Asks PostgreSQL for nothing about the caller: neither session nor user."""
+    token = request.headers.get("Authorization", "").removeprefix("Board ")
+    try:
+        token_sale_id, item_ids = signing.loads(token, salt=SALT, max_age=TOKEN_SECONDS)
+    except signing.BadSignature:
+        token_sale_id, item_ids = None, []
+    if token_sale_id != sale_id:
+        return JsonResponse({}, status=403)
+    return HttpResponse(boards.find(sale_id=sale_id, item_ids=item_ids).json(), content_type="application/json")
