@@ -34,6 +34,9 @@ NEED_NO_DATABASE = {WSGI_HELLO, RSGI_HELLO}
 # As many processes as the shop has, and as many threads in each as requests may wait for a server.
 GRANIAN = ("-m", "granian", "--host", "127.0.0.1", "--workers", "2", "--no-ws", "--workers-kill-timeout", "3")
 WSGI = ("--interface", "wsgi", "--blocking-threads", "8")
+# Browsers keep their connections, and granian takes 512 for each process if it is not told otherwise. In a deployment
+# a proxy has the browsers' connections, and keeps a few dozen to the shop.
+CONNECTIONS_MAX = 20_000
 SHOP_KINDS = {"web": "web", "worker": "worker", "errands": "worker", "repair": "worker", "beat": "beat"}
 # Process ids of the servers that bench/measure/speed/__main__.py has started.
 SERVER_PIDS = "SPEED_SERVER_PIDS"
@@ -84,7 +87,10 @@ def processes_of(name: str, *, port: int, directory: Path) -> Sequence[Process]:
 
 def shop_processes(*, port: int, directory: Path) -> list[Process]:
     shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.BROKER_URL)
-    return [process for process in shop if process.name in SHOP_KINDS]
+    shop = [process for process in shop if process.name in SHOP_KINDS]
+    for process in shop:
+        process.environment = {**process.environment, "GRANIAN_BACKPRESSURE": str(CONNECTIONS_MAX)}
+    return shop
 
 
 def replica_of_store(*, directory: Path) -> Process:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from bench.measure.speed.journeys.connection import Connection, Reply
 from bench.stampede.paying_buyers import captured
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
+from shop.accounts import sign_in_hint
 
 # Within which time pages spread their calls at an opening.
 RUSH_SECONDS = 3.0
@@ -38,6 +39,7 @@ class Person:
     """Somebody with a signed-in browser who wants one unit of an item. `number` chooses the address."""
 
     number: int
+    user_id: int
     session_key: str
     sale_id: int
     item_id: int
@@ -99,7 +101,8 @@ class Walk:
         self._connection = Connection(port=crowd.port, local_host=f"127.0.1.{person.number % ADDRESSES + 1}")
         # As the scripts of a page send them. One text is cookie and header of the check against foreign forms.
         token = secrets.token_hex(16)
-        cookies = f"sessionid={person.session_key}; csrftoken={token}"
+        hint = f"{sign_in_hint.COOKIE}={sign_in_hint.hint_of(str(person.user_id))}"
+        cookies = f"sessionid={person.session_key}; csrftoken={token}; {hint}"
         self._signed_in = {"Cookie": cookies, "X-CSRFToken": token}
         self._host = f"127.0.0.1:{crowd.port}"
 
