@@ -15,6 +15,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections
 from django.http.request import validate_host
+from django.utils.translation import gettext as _
 from django.utils.translation import to_locale
 
 from shop.configuration.database_connections import DIRECT
@@ -34,32 +35,37 @@ def check_addresses(**_context: Any) -> Iterator[CheckMessage]:
     host = address.hostname or ""
     if is_local(host):
         yield Error(
-            f"SHOP_URL is {settings.SHOP_URL}: links in mails, and the way back from payment, lead to this machine.",
-            hint="Set SHOP_URL to the address at which buyers open the shop, such as https://shop.example.",
+            _("SHOP_URL is %(url)s: links in mails, and the way back from payment, lead to this machine.")
+            % {"url": settings.SHOP_URL},
+            hint=_("Set SHOP_URL to the address at which buyers open the shop, such as https://shop.example."),
             id="shop.E005",
         )
     elif not validate_host(host, settings.ALLOWED_HOSTS):
         yield Error(
-            f"SHOP_URL is {settings.SHOP_URL}, but ALLOWED_HOSTS has no {host}: links in mails are answered with 400.",
-            hint=f"Add {host} to ALLOWED_HOSTS.",
+            _("SHOP_URL is %(url)s, but ALLOWED_HOSTS has no %(host)s: links in mails are answered with 400.")
+            % {"url": settings.SHOP_URL, "host": host},
+            hint=_("Add %(host)s to ALLOWED_HOSTS.") % {"host": host},
             id="shop.E006",
         )
     if settings.HTTPS and address.scheme != "https":
         yield Error(
-            f"SHOP_URL is {settings.SHOP_URL}, but HTTPS is 1.",
-            hint="Let SHOP_URL begin with https://.",
+            _("SHOP_URL is %(url)s, but HTTPS is 1.") % {"url": settings.SHOP_URL},
+            hint=_("Let SHOP_URL begin with https://."),
             id="shop.E007",
         )
     if all(is_local(name.strip("[]")) for name in settings.ALLOWED_HOSTS):
         yield Error(
-            "ALLOWED_HOSTS has names of this machine alone: buyers get 400 for every page.",
-            hint="Set ALLOWED_HOSTS to the shop's host name, with localhost beside it for health checks.",
+            _("ALLOWED_HOSTS has names of this machine alone: buyers get 400 for every page."),
+            hint=_("Set ALLOWED_HOSTS to the shop's host name, with localhost beside it for health checks."),
             id="shop.E008",
         )
     if settings.HTTPS and not settings.TRUSTED_PROXIES:
         yield Error(
-            "HTTPS is 1, so a proxy is in front, but TRUSTED_PROXIES is 0: all buyers share the limits of one address.",
-            hint="Set TRUSTED_PROXIES to the number of proxies that append to X-Forwarded-For, usually 1.",
+            _(
+                "HTTPS is 1, so a proxy is in front, but TRUSTED_PROXIES is 0: all buyers share the limits of one "
+                "address."
+            ),
+            hint=_("Set TRUSTED_PROXIES to the number of proxies that append to X-Forwarded-For, usually 1."),
             id="shop.E009",
         )
 
@@ -76,14 +82,15 @@ def check_mail(**_context: Any) -> Iterator[CheckMessage]:
     kind = settings.EMAIL_BACKEND.split(".")[-2]
     if kind in LOCAL_MAIL:
         yield Error(
-            f"No mail reaches a buyer: EMAIL_URL leads to “{kind}”.",
-            hint="Set EMAIL_URL to your mail server, such as smtp+tls://user:password@mail.example:587.",
+            _("No mail reaches a buyer: EMAIL_URL leads to “%(kind)s”.") % {"kind": kind},
+            hint=_("Set EMAIL_URL to your mail server, such as smtp+tls://user:password@mail.example:587."),
             id="shop.E010",
         )
     if "@localhost" in settings.DEFAULT_FROM_EMAIL:
         yield Warning(
-            f"Mails are sent from “{settings.DEFAULT_FROM_EMAIL}”, which other mail servers refuse.",
-            hint="Set DEFAULT_FROM_EMAIL to an address of yours, such as Shop <shop@shop.example>.",
+            _("Mails are sent from “%(sender)s”, which other mail servers refuse.")
+            % {"sender": settings.DEFAULT_FROM_EMAIL},
+            hint=_("Set DEFAULT_FROM_EMAIL to an address of yours, such as Shop <shop@shop.example>."),
             id="shop.W001",
         )
 
@@ -93,8 +100,8 @@ def check_servers(**_context: Any) -> Iterator[CheckMessage]:
     for source, setting in (("cache", "REDIS_URL"), ("broker", "CELERY_BROKER_URL")):
         if (answer := result_of(SOURCES[source])) != "ok":
             yield Error(
-                f"The {source} does not answer ({answer}).",
-                hint=f"Start it, or set {setting} to its address and password.",
+                _("The server of %(setting)s does not answer (%(answer)s).") % {"setting": setting, "answer": answer},
+                hint=_("Start it, or set %(setting)s to its address and password.") % {"setting": setting},
                 id="shop.E011",
             )
     store = server_at(settings.SECKILL_REDIS_URL)
@@ -102,9 +109,15 @@ def check_servers(**_context: Any) -> Iterator[CheckMessage]:
     for url, setting in {settings.BROKER_URL: "CELERY_BROKER_URL", settings.REDIS_URL: "REDIS_URL"}.items():
         if store & server_at(url):
             yield Error(
-                f"{setting} leads to the server of SECKILL_REDIS_URL. Sessions and messages would fill the memory of "
-                "the reservation store, and wait for its disk.",
-                hint=f"Start a second server and set {setting} to it. The reservation store is for reservations alone.",
+                _(
+                    "%(setting)s leads to the server of SECKILL_REDIS_URL. Sessions and messages would fill the memory "
+                    "of the reservation store, and wait for its disk."
+                )
+                % {"setting": setting},
+                hint=_(
+                    "Start a second server and set %(setting)s to it. The reservation store is for reservations alone."
+                )
+                % {"setting": setting},
                 id="shop.E012",
             )
 
@@ -126,8 +139,9 @@ def check_tables(**_context: Any) -> Iterator[CheckMessage]:
         return
     if missing:
         yield Error(
-            f"The database lacks {len(missing)} migrations of this release: {some_of(missing)}.",
-            hint="Run `python manage.py migrate`.",
+            _("The database lacks %(count)s migrations of this release: %(names)s.")
+            % {"count": len(missing), "names": some_of(missing)},
+            hint=_("Run `python manage.py migrate`."),
             id="shop.E013",
         )
 
@@ -137,16 +151,18 @@ def check_files(**_context: Any) -> Iterator[CheckMessage]:
     locales = {to_locale(code) for code, _name in settings.LANGUAGES}
     if languages := sorted({path.parts[-3] for path in not_compiled()} & locales):
         yield Error(
-            f"The translations are not compiled: {', '.join(languages)}. Pages would be in English.",
-            hint="Run `python manage.py compilemessages`.",
+            _("The translations are not compiled: %(languages)s. Pages would be in English.")
+            % {"languages": ", ".join(languages)},
+            hint=_("Run `python manage.py compilemessages`."),
             id="shop.E014",
         )
     storage: Any = staticfiles_storage
     names = [name.replace("\\", "/") for finder in get_finders() for name, _storage in finder.list([".*", "*~"])]
     if missing := [name for name in names if name not in storage.hashed_files]:
         yield Error(
-            f"{len(missing)} static files are not collected: {some_of(missing)}. Pages have no styles and scripts.",
-            hint="Run `python manage.py collectstatic --noinput`.",
+            _("%(count)s static files are not collected: %(names)s. Pages have no styles and scripts.")
+            % {"count": len(missing), "names": some_of(missing)},
+            hint=_("Run `python manage.py collectstatic --noinput`."),
             id="shop.E015",
         )
 

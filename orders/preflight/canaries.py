@@ -7,6 +7,7 @@ from django.core.cache import cache
 
 from shop.background.outages import AWAY
 from shop.background.queued_tasks import EXPIRES_SECONDS, QUEUES, queued_task
+from shop.celery import app
 
 # A worker that is busy with a drain takes the next message within a second (DRAIN_SECONDS).
 SECONDS_MAX = 10.0
@@ -61,7 +62,13 @@ def may_still_come(run: UUID) -> bool:
 
 
 def keys_of(run: UUID) -> dict[str, str]:
-    return {queue: f"canary:{run}:{queue}" for queue in sorted(set(QUEUES.values()))}
+    return {queue: f"canary:{run}:{queue}" for queue in all_queues()}
+
+
+def all_queues() -> list[str]:
+    # A process that has sent no task yet does not know those of all apps.
+    app.loader.import_default_modules()
+    return sorted(set(QUEUES.values()))
 
 
 def sent_key(run: UUID) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from django.utils.functional import Promise, lazy
+from django.utils.functional import lazy
 
 from shop.languages.kept_texts import Text, filled
 
@@ -36,11 +36,10 @@ def stop(text: Text, todo: Text, **values: Any) -> Finding:
     return Finding(Verdict.STOP, filled(text, **values), filled(todo, **values))
 
 
-def listed(things: Iterable[object]) -> Promise:
+def listed(things: Iterable[object]) -> Text:
     """Their names, in the language of the reader."""
     kept = list(things)
-    names: Promise = lazy(lambda: ", ".join(str(thing) for thing in kept), str)()
-    return names
+    return lazy(lambda: ", ".join(str(thing) for thing in kept), str)()
 
 
 def one_line(error: BaseException) -> str:

@@ -23,6 +23,7 @@ from orders.preflight.finding import Finding, Verdict
 from orders.preflight.kept import Result, keep_look, keep_result, last_result, looks_of
 from orders.preflight.preflight import LOOKS, findings_of
 from orders.preflight.process_looks import look_at_workers
+from orders.preflight.sale_looks import look_at_terms
 from seckill.models import Sale
 from seckill.staff.publish_page import Risk
 from shop.languages.kept_texts import Text
@@ -73,10 +74,14 @@ def before_publishing(sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         return [Risk("unchecked", text)], {**context, "lines": new_run(sale)}
     risks = [
         Risk(
-            f"stop-{result.at.timestamp()}-{number}",
-            _("Publish in spite of this stop: %(stop)s %(todo)s") % {"stop": stop.text, "todo": stop.todo},
+            f"stop-{result.at.timestamp()}-{number}-{place}",
+            _("Publish in spite of this stop: %(stop)s %(todo)s") % {"stop": finding.text, "todo": finding.todo},
         )
-        for number, stop in enumerate(result.stops)
+        for number, found in result.found.items()
+        # What the rules of publishing say cannot be ticked away.
+        if LOOKS[number].find is not look_at_terms
+        for place, finding in enumerate(found)
+        if finding.verdict == Verdict.STOP
     ]
     return risks, {**context, "result": result, "verdict": verdict_on(result)}
 
@@ -91,7 +96,7 @@ def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str, run: UU
         answer = TemplateResponse(request, "admin/orders/preflight/line.html", {"line": line})
         # The page that publishes shows the stops above its button.
         if line.verdict and "/publish/" in str(request.htmx.current_url):  # type: ignore[attr-defined]
-            answer["HX-Refresh"] = "true"
+            answer["HX-Redirect"] = reverse("admin:seckill_sale_publish", args=[sale.pk])
         return answer
     known = looks_of(run)
     lines = [

@@ -135,18 +135,22 @@ def check_durability(**_context: Any) -> list[CheckMessage]:
     try:
         weaknesses += weaknesses_of_store()
     except StoreUnreachable as error:
-        hint = "Start it, or set SECKILL_REDIS_URL to its address and password."
-        more.append(Error(f"The reservation store does not answer: {error}", hint=hint, id="seckill.E002"))
+        hint = _("Start it, or set %(setting)s to its address and password.") % {"setting": "SECKILL_REDIS_URL"}
+        more.append(
+            Error(
+                _("The reservation store does not answer: %(error)s") % {"error": error}, hint=hint, id="seckill.E002"
+            )
+        )
     try:
         weaknesses += weaknesses_of_database()
     except OperationalError as error:
-        hint = "Start it, or set DATABASE_URL to its address and password."
-        more.append(Error(f"PostgreSQL does not answer: {error}", hint=hint, id="seckill.E003"))
+        hint = _("Start it, or set %(setting)s to its address and password.") % {"setting": "DATABASE_URL"}
+        more.append(Error(_("PostgreSQL does not answer: %(error)s") % {"error": error}, hint=hint, id="seckill.E003"))
     more += [Warning(text, id="seckill.W002") for text in advice()]
     if settings.SECKILL_ALLOW_WEAK_DURABILITY:
-        allowed = "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
+        allowed = _("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set.")
         return [*(Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses), *more]
-    refused = "Until then no sale can be published."
+    refused = _("Until then no sale can be published.")
     return [*(Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses), *more]
 
 

@@ -18,10 +18,9 @@ def in_readers_language(texts: Mapping[str, str]) -> str:
     return next(iter(texts.values()), "")
 
 
-def filled(text: Text, **values: Any) -> Promise:
+def filled(text: Text, **values: Any) -> Text:
     """`text` with its %(places)s filled. Text and values are written out later, in the language of the reader."""
-    written: Promise = lazy(lambda: str(text) % values, str)()
-    return written
+    return lazy(lambda: str(text) % values, str)()
 
 
 def in_each_language(text: Text) -> dict[str, str]:

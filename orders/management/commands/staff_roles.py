@@ -1,6 +1,7 @@
 """`manage.py staff_roles`: groups for the usual roles of staff. No role gives rights: superusers alone do."""
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission
@@ -27,7 +28,7 @@ CORRECTING = {"orders": ("change_order",), "auth": ("change_user",), "shop": ("c
 PACKING = {"orders": ("ship_order",), "shop": ("add_stockchange",)}
 
 # To change an order is also to cancel and refund it; to change a user is to correct a customer, and never a right.
-ROLES: dict[str, tuple[dict[str, tuple[str, ...]], ...]] = {
+ROLES: dict[str, tuple[Mapping[str, tuple[str, ...]], ...]] = {
     "Shop manager": (SEEING_GOODS, SEEING_PEOPLE, EDITING),
     "Support": (SEEING_GOODS, SEEING_PEOPLE, CORRECTING),
     "Warehouse": (SEEING_GOODS, PACKING),

@@ -13,7 +13,9 @@ from orders import tasks
 from orders.preflight import readiness
 from orders.preflight.canaries import answer_canary
 from orders.preflight.finding import good, stop
-from orders.preflight.kept import last_result
+from orders.preflight.kept import keep_result, last_result
+from orders.preflight.preflight import LOOKS
+from orders.preflight.sale_looks import look_at_terms
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item, text_of
@@ -54,6 +56,14 @@ def test_each_stop_is_shown_and_ticked_before_publishing(as_manager: Client, dra
     assert is_published(draft)
 
 
+def test_what_publishing_refuses_anyway_is_not_ticked_away(as_manager: Client, draft: SaleItem) -> None:
+    terms = next(number for number, look in enumerate(LOOKS) if look.find is look_at_terms)
+    keep_result(draft.sale_id, {terms: [STOP]})
+    page = as_manager.get(publish_page(draft.sale))
+    assert "Not ready: 1 stop to mend." in page.content.decode()
+    assert page.context["risks"] == []
+
+
 def test_a_tick_for_an_earlier_look_does_not_count(as_manager: Client, draft: SaleItem) -> None:
     was_checked(draft.sale, STOP)
     (earlier,) = as_manager.get(publish_page(draft.sale)).context["risks"]
@@ -69,7 +79,7 @@ def test_a_sale_that_was_not_looked_at_lately_is_looked_at_on_the_page(as_manage
     answer = as_manager.get(
         verdict_url, headers={"HX-Request": "true", "HX-Current-URL": f"http://testserver{publish_page(draft.sale)}"}
     )
-    assert answer["HX-Refresh"] == "true"
+    assert answer["HX-Redirect"] == publish_page(draft.sale)
     as_manager.post(publish_page(draft.sale))
     assert not is_published(draft)
 
