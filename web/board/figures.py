@@ -38,6 +38,8 @@ READ_AGAIN_SECONDS = 6
 # How old the figures are at most when nothing is away; and how long a server is waited for.
 FRESH_SECONDS = 0.9
 ANSWER_SECONDS = 0.7
+# Asking PostgreSQL takes a process longer than all the rest, since it connects each time.
+DATABASE_REST_SECONDS = 2.0
 # A board that nobody has looked at for so long is forgotten.
 UNSEEN_SECONDS = 60.0
 
@@ -92,7 +94,7 @@ class Board:
         self._body = b""
         self._cache: Source[Answers] = Source("cache", THREADS["cache"])
         self._store: Source[Units] = Source("reservation_store", THREADS["reservation_store"])
-        self._database: Source[Orders] = Source("database", THREADS["database"])
+        self._database: Source[Orders] = Source("database", THREADS["database"], rest_seconds=DATABASE_REST_SECONDS)
         # What each said last.
         self._answers = Answers({}, {})
         self._units = Units({}, {})

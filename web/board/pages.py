@@ -26,8 +26,8 @@ from seckill.staff.change_pages import buttons_of, buttons_of_item, is_over
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
 from shop.http.compression import uncompressed
+from web.board.board_texts import groups, script_texts, sources, words
 from web.board.figures import Boards
-from web.board.texts import groups, script_texts, sources, words
 
 TOKEN_SECONDS = 3600
 SALT = "web.board"

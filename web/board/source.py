@@ -23,11 +23,13 @@ AWAY_PATIENCE_SECONDS = 0.1
 class Source(Generic[T]):
     """`name` is for the log. `as_of_ms` is when it last answered; None if it never has."""
 
-    def __init__(self, name: str, thread: BoundedThread) -> None:
+    def __init__(self, name: str, thread: BoundedThread, *, rest_seconds: float = 0.0) -> None:
+        """After an answer it is not asked for `rest_seconds`, and for longer if the answer took long."""
         self.name = name
         self.is_up = True
         self.as_of_ms: int | None = None
         self._thread = thread
+        self._rest_seconds = rest_seconds
         self._asked: Future[tuple[T, float]] | None = None
         self._ask_again_s = 0.0
 
@@ -55,7 +57,8 @@ class Source(Generic[T]):
                 self._asked = None
         go_on(work)
         self.is_up, self.as_of_ms = True, now_ms()
-        self._ask_again_s = time.monotonic() + min(seconds / BUSY_SHARE_MAX - seconds, REST_SECONDS_MAX)
+        rest_seconds = max(seconds / BUSY_SHARE_MAX - seconds, self._rest_seconds)
+        self._ask_again_s = time.monotonic() + min(rest_seconds, REST_SECONDS_MAX)
         return found
 
     @property

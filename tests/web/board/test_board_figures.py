@@ -91,7 +91,12 @@ def test_twenty_viewers_are_one_question(item: SaleItem, monkeypatch: pytest.Mon
     monkeypatch.setattr(figures, "FRESH_SECONDS", 60.0)
     asked: list[int] = []
     read = figures.read_orders
-    monkeypatch.setattr(figures, "read_orders", lambda sale_id: asked.append(sale_id) or read(sale_id))
+
+    def noted(sale_id: int) -> figures.Orders:
+        asked.append(sale_id)
+        return read(sale_id)
+
+    monkeypatch.setattr(figures, "read_orders", noted)
     board = Board(sale_id=item.sale_id, item_ids=[item.pk])
     viewers = [threading.Thread(target=board.json) for _ in range(20)]
     for viewer in viewers:
