@@ -67,5 +67,13 @@ def test_without_the_broker_everything_else_is_shown(client: Client, monkeypatch
     assert values["stampede_orders_overdue"] == 0
 
 
+def test_a_defect_in_one_figure_hides_no_other(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.metrics.scrape.audit_metrics", lambda: [{}["missing"]])
+    values = scraped(client)
+    assert sources_up(values) == dict.fromkeys(SOURCES, 1)
+    assert values["stampede_orders_overdue"] == 0
+    assert values["stampede_orders_rejected_total"] == 0
+
+
 def refused(*_: object, **__: object) -> None:
     raise OperationalError("connection refused")
