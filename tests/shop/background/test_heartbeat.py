@@ -62,7 +62,7 @@ def test_a_worker_whose_loop_hangs_gives_no_sign(step: HeartbeatStep, monkeypatc
     [(_seconds, turn)] = [call.args for call in consumer.timer.call_repeatedly.call_args_list]
     assert step.is_alive()
     now_s = time.monotonic()
-    monkeypatch.setattr(worker_heartbeat.time, "monotonic", lambda: now_s + worker_heartbeat.TURNED_WITHIN_SECONDS + 1)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + worker_heartbeat.TURNED_WITHIN_SECONDS + 1)
     assert not step.is_alive()
     turn()
     assert step.is_alive()
@@ -72,7 +72,7 @@ def test_a_worker_that_waits_for_its_broker_is_alive(step: HeartbeatStep, monkey
     step.start(mock.Mock())
     step.stop(mock.Mock())
     now_s = time.monotonic()
-    monkeypatch.setattr(worker_heartbeat.time, "monotonic", lambda: now_s + 3600)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + 3600)
     assert step.is_alive()
 
 
