@@ -17,6 +17,7 @@ from orders.payments.simulated import delivery
 from orders.preflight import readiness
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
+from orders.repair.nightly_stock_audit import audit_stock_if_due
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from seckill.changes.journal import sweep_changes
 from seckill.changes.replica_choice import repeat_choice
@@ -196,7 +197,14 @@ def audit_item(item_id: int) -> int:
     return comparison.problem_count
 
 
-@sweep(queue="repair", every_seconds=60.0)
+# Not in the queue `repair`, one of whose processes must be free to reconcile. At night mails can wait for the other.
+@sweep(queue="mail", every_seconds=600.0, **LONG_TASK)
+def audit_stock_at_night() -> int:
+    """Audit the ordinary stock if that is due. Returns how many figures differ, which must be 0."""
+    return audit_stock_if_due()
+
+
+@sweep(queue="celery", every_seconds=60.0)
 def judge_stores() -> int:
     """Look for settings of both stores that can lose what buyers were told. Returns how many there are."""
     repeat_choice()

@@ -12,6 +12,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # Only workers and beat import these modules.
 app.conf.imports = ("shop.background.worker_words",)
+app.steps["consumer"].add("shop.background.worker_heartbeat:HeartbeatStep")
 
 
 def messages_waiting(app: Celery, queue: str) -> int:

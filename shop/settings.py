@@ -48,6 +48,8 @@ BROKER_URL: str = env.str("CELERY_BROKER_URL", default="") or REDIS_URL
 DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 # What Prometheus must show at /metrics; empty where a proxy hides that address.
 METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
+# What workers and beat touch every five seconds, one file for each process; empty for none.
+HEARTBEAT_FILE: str = env.str("HEARTBEAT_FILE", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
 # Every price of the shop is in this currency.
@@ -365,6 +367,7 @@ CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_R
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_MEMORY_PER_CHILD: int = env.int("WORKER_MEMORY_KB_MAX", default=250_000)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

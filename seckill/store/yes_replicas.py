@@ -2,7 +2,8 @@
 
 The choice is a row of PostgreSQL (seckill/changes/replica_choice.py), and the cache server has a copy for all
 processes. A thread of each process reads the copy once a second, so that no reservation waits for it. A process that
-cannot read it goes on with what it knows; one that has just started waits for all replicas until it knows more.
+cannot read it goes on with what it knows; one that has just started, or was idle, waits for all replicas until it has
+looked: the choice may have been taken back.
 """
 
 import time
@@ -16,14 +17,17 @@ from shop.background.outages import AWAY, go_on, wait
 
 KEY = "seckill.yes_replicas"
 READ_SECONDS = 1.0
+# What is known counts for so long after the last look. A process that answers reservations looks every second.
+COUNTS_SECONDS = 10.0
 
 
 @dataclass(slots=True)
 class Known:
-    """`chosen` is None where the setting counts. `read_again_s` is by the monotonic clock."""
+    """`chosen` is None where the setting counts. Times are by the monotonic clock."""
 
     chosen: int | None = None
-    read_again_s: float = 0.0
+    looked_s: float = float("-inf")
+    look_again_s: float = float("-inf")
 
 
 known = Known()
@@ -35,10 +39,11 @@ def yes_replicas() -> int:
     if not most:
         return 0
     now_s = time.monotonic()
-    if now_s >= known.read_again_s:
-        known.read_again_s = now_s + READ_SECONDS
+    if now_s >= known.look_again_s:
+        known.look_again_s = now_s + READ_SECONDS
         _reader.wake()
-    return most if known.chosen is None else min(known.chosen, most)
+    chosen = known.chosen
+    return most if chosen is None or now_s > known.looked_s + COUNTS_SECONDS else min(chosen, most)
 
 
 def yes_replicas_now() -> int:
@@ -51,7 +56,7 @@ def yes_replicas_now() -> int:
 def publish(chosen: int | None) -> None:
     """Give all processes the choice. Raises ConnectionInterrupted if the cache server is away."""
     cache.set(KEY, {"chosen": chosen}, timeout=None)
-    known.chosen = chosen
+    known.chosen, known.looked_s = chosen, time.monotonic()
 
 
 def read() -> None:
@@ -60,6 +65,8 @@ def read() -> None:
     except AWAY as error:
         wait(KEY, error)
         return
+    finally:
+        known.looked_s = time.monotonic()
     go_on(KEY)
     # A cache server that was emptied says nothing about the choice: a sweep writes it again.
     if found is not None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from threading import Lock
 from typing import Any
 
 from celery import Task, shared_task
@@ -37,6 +38,7 @@ QUEUES: dict[str, str] = {}
 # By the name of the function, as beat's schedule has them.
 SWEEPS: dict[str, Sweep] = {}
 _ended_at: dict[str, float] = {}
+_discovery = Lock()
 
 
 def queue_of(name: str, *_args: object, **_more: object) -> dict[str, str] | None:
@@ -94,8 +96,10 @@ def sweep(*, queue: str, every_seconds: float | None, **options: Any) -> Callabl
 
 def known_sweeps() -> dict[str, Sweep]:
     """All sweeps. A web process has imported only some of the modules that have them."""
-    app.autodiscover_tasks(force=True)
-    return SWEEPS
+    # One thread at a time: another one would see a module that is half imported.
+    with _discovery:
+        app.autodiscover_tasks(force=True)
+        return dict(SWEEPS)
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -16,6 +16,7 @@ from celery.beat import ScheduleEntry, Scheduler
 from celery.result import AsyncResult
 from celery.schedules import schedstate, schedule
 
+from shop.background.heartbeat import beat_once
 from shop.background.outages import AWAY, go_on, wait
 from shop.celery import messages_waiting
 
@@ -54,6 +55,12 @@ class SweepScheduler(Scheduler):
     def __init__(self, *args: Any, **more: Any) -> None:
         self._long_queues: set[str] = set()
         super().__init__(*args, **more)
+
+    def tick(self, *args: Any, **more: Any) -> float:
+        """One round of beat: send what is due. It ends also while the broker is away."""
+        beat_once()
+        seconds: float = super().tick(*args, **more)
+        return seconds
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         """Send the task. Celery logs two tracebacks for each one that cannot be sent, ten times a second."""

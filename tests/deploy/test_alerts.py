@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from orders.repair.audit import remember_result
+from orders.repair.nightly_stock_audit import audit_stock_if_due
 from seckill.models import SaleItem
 from seckill.store.failures import Cause
 from seckill.store.weak_settings import judge_settings
@@ -49,6 +50,7 @@ def exported(client: Client, item: SaleItem) -> dict[str, set[str]]:
     """The metrics of a shop with a sale and an audit, each with the labels that it has."""
     remember_result(problems_of_item={item.pk: 0})
     judge_settings()
+    audit_stock_if_due()
     sweep_notes.note_success("settle_orders", waited_seconds=1.0)
     sweep_notes.write()
     found: dict[str, set[str]] = {}

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import time
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,30 @@ def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
         assert ready["periodSeconds"] * ready["failureThreshold"] < drain_seconds
         assert alive["periodSeconds"] * alive["failureThreshold"] > drain_seconds
     assert "/readyz" not in "".join(str(manifest) for manifest in manifests())
+
+
+def test_workers_and_beats_are_asked_for_their_signs_of_life(tmp_path: Path) -> None:
+    """The same question in both layouts, tried with a file that is young and with one that is not."""
+    asked = {
+        name: pod["containers"][0]["livenessProbe"]["exec"]["command"]
+        for name, pod in pods().items()
+        if name.startswith(("stampede-worker", "stampede-beat"))
+    }
+    assert len(asked) == 5
+    for name, service in COMPOSE["services"].items():
+        if name.startswith(("worker", "beat")):
+            [shell, script] = service["healthcheck"]["test"]
+            assert shell == "CMD-SHELL"
+            asked[name] = ["sh", "-c", script.replace("$$", "$")]
+    [(*_, script)] = {tuple(command) for command in asked.values()}
+    file = tmp_path / "heartbeat"
+    assert "HEARTBEAT_FILE=/tmp/heartbeat" in (DEPLOY / "Containerfile").read_text()
+    here = script.replace("/tmp/heartbeat", str(file))
+    file.touch()
+    assert subprocess.run(["sh", "-c", here], check=False).returncode == 0
+    old_s = time.time() - 600
+    os.utime(file, (old_s, old_s))
+    assert subprocess.run(["sh", "-c", here], check=False).returncode == 1
 
 
 def test_a_container_that_is_restarted_in_its_pod_is_not_draining(tmp_path: Path) -> None:
@@ -264,7 +289,8 @@ def test_the_links_of_the_yaml_files_to_documents_lead_somewhere() -> None:
     for path in YAML_FILES:
         for word in path.read_text().split():
             if word.strip("().,").startswith("docs/"):
-                assert (ROOT / word.strip("().,")).exists(), word
+                # tests/deploy/test_runbook.py compares the fragments.
+                assert (ROOT / word.strip("().,").partition("#")[0]).exists(), word
 
 
 def test_yaml_is_read_without_tags() -> None:

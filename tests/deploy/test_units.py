@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from shop.background.heartbeat import INTERVAL_SECONDS
+from shop.background.worker_heartbeat import TURNED_WITHIN_SECONDS
 from tests.deploy.programs import DEPLOY, check, program
 from tests.deploy.unit_files import read_unit, values_of
 
@@ -46,6 +48,12 @@ def test_what_lasts_is_restarted_without_end(path: Path) -> None:
     assert values_of(unit, "Service", "Restart") == ["always"]
     assert values_of(unit, "Unit", "PartOf") == ["stampede.target"]
     assert values_of(unit, "Install", "WantedBy") == ["stampede.target"]
+
+
+@pytest.mark.parametrize("name", ["worker", "beat"])
+def test_what_gives_signs_of_life_is_watched_for_them(name: str) -> None:
+    [seconds] = values_of(read_unit(SYSTEMD / f"stampede-{name}@.service"), "Service", "WatchdogSec")
+    assert int(seconds) > TURNED_WITHIN_SECONDS + 10 * INTERVAL_SECONDS
 
 
 @pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)

@@ -17,6 +17,7 @@ from seckill.items import item_state
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.store import durability
+from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of
 from shop.background import sweep_notes
 from shop.background.queued_tasks import QUEUES, known_sweeps
@@ -63,7 +64,7 @@ def test_a_sweep_that_did_its_work_is_young(client: Client) -> None:
 
 def test_a_sweep_that_found_a_server_away_has_not_done_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def away() -> int:
-        raise durability.StoreUnreachable
+        raise StoreUnreachable
 
     monkeypatch.setattr("orders.life.settlement.settle_orders", away)
     monkeypatch.setattr(sweep_notes, "note_success", pytest.fail)

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connections
 from django.test import Client
+from prometheus_client.core import Metric
 from pytest_django import Settings
 
 from seckill.models import SaleItem
@@ -65,6 +66,18 @@ def test_without_the_broker_everything_else_is_shown(client: Client, monkeypatch
     values = scraped(client)
     assert sources_up(values) == {**dict.fromkeys(SOURCES, 1), "broker": 0}
     assert values["stampede_orders_overdue"] == 0
+
+
+def test_a_defect_in_one_figure_hides_no_other(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.metrics.scrape.audit_metrics", broken)
+    values = scraped(client)
+    assert sources_up(values) == dict.fromkeys(SOURCES, 1)
+    assert values["stampede_orders_overdue"] == 0
+    assert values["stampede_orders_rejected_total"] == 0
+
+
+def broken() -> list[Metric]:
+    raise KeyError("missing")
 
 
 def refused(*_: object, **__: object) -> None:

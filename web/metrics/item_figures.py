@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from seckill.items.item_state import Condition
 from seckill.outbox import outbox
 from seckill.store.client import StoreUnreachable, all_members, ask_member, online_replicas
-from seckill.store.yes_replicas import yes_replicas
+from seckill.store.yes_replicas import yes_replicas_now
 
 # Since when each item is not verified, by the first scrape that found it so.
 UNVERIFIED_KEY = "web.metrics.unverified"
@@ -48,7 +48,7 @@ def replica_metrics() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "stampede_store_replicas_wanted",
         "Replicas that must have a yes before its buyer hears it",
-        value=yes_replicas(),
+        value=yes_replicas_now(),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import TypeVar
 
+import structlog
 from django.conf import settings
 from django.core.cache import cache
 from django.db import Error as DatabaseError
@@ -31,6 +32,8 @@ from web.metrics.item_figures import outbox_metrics, replica_metrics, unverified
 from web.metrics.queue_figures import queue_metrics, sweep_metrics
 from web.metrics.row_figures import row_metrics
 from web.metrics.shared_figures import audit_metrics, counter_metrics, weak_setting_metric
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -94,6 +97,10 @@ class Sources:
         except (DatabaseError, TimeoutError, *AWAY) as error:
             wait(work, error)
             self.up[source] = False
+            return missing
+        except Exception:
+            # A defect of ours, in one figure, must not hide the others.
+            log.exception("figures_failed", source=source)
             return missing
         go_on(work)
         return found

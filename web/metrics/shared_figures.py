@@ -8,6 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from orders.life.intake import REJECTED, broken_yeses
 from orders.repair.audit import last_result
+from orders.repair.nightly_stock_audit import stock_differences
 from seckill.live import answer_counts
 from seckill.store.failures import failure_counts
 from seckill.store.weak_settings import weak_servers
@@ -29,6 +30,10 @@ def audit_metrics() -> Iterator[Metric]:
         age_seconds = timezone.now().timestamp() - at_s
         yield GaugeMetricFamily("stampede_audit_age_seconds", "Seconds since the last audit", value=age_seconds)
     yield differences
+    stock = stock_differences()
+    if stock is not None:
+        text = "Figures on which stock, journal, orders and sales disagreed last night; must be 0"
+        yield GaugeMetricFamily("stampede_stock_differences", text, value=stock)
 
 
 def counter_metrics() -> Iterator[Metric]:

@@ -97,6 +97,16 @@ def test_a_process_that_cannot_read_the_choice_goes_on_with_what_it_knows(settin
     assert yes_replicas.yes_replicas_now() == 1, "a new process waits for all of them"
 
 
+def test_a_process_that_was_idle_waits_for_all_until_it_has_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may have taken the choice back, and its first yes would be told without a replica."""
+    choose(replicas=0, reason="replica lost")
+    monkeypatch.setattr(yes_replicas._reader, "wake", lambda: None)
+    assert yes_replicas.yes_replicas() == 0
+    yes_replicas.known.looked_s -= yes_replicas.COUNTS_SECONDS + 1
+    assert yes_replicas.yes_replicas() == 1
+    assert yes_replicas.yes_replicas_now() == 0
+
+
 def test_a_sweep_repeats_the_choice_for_an_emptied_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     choose(replicas=0, reason="replica lost")
     cache.clear()
