@@ -10,6 +10,7 @@ from shop.languages.page_language import OTHER_LANGUAGES
 # Routes take longer numbers too, which no row has; these calls are left to the views.
 ITEM_CALL = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
 STATUS = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
+ME = "/api/v1/me/"
 # For the lanes of threads, with any number.
 RESERVE = r"/api/v1/sale-items/\d+/reservations/"
 LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"

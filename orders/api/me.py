@@ -3,8 +3,10 @@
 from functools import lru_cache
 from typing import Any, cast
 
+from django.conf import settings
 from django.middleware.csrf import get_token
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,6 +21,7 @@ from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
 from shop.accounts.address_book import lacks_address
 from shop.databases.prepared import Prepared
+from shop.http.compression import uncompressed
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.serializers import QueryParameters, TimeField
 from shop.languages.buyer_language import stored_language
@@ -60,6 +63,7 @@ class MeParameters(QueryParameters):
     )
 
 
+@method_decorator(uncompressed, name="dispatch")
 class MeView(APIView):
     """The signed-in buyer, and what they hold. A web page asks only if somebody seems to be signed in."""
 
@@ -70,19 +74,26 @@ class MeView(APIView):
     def get(self, request: Request) -> Response:
         sale_id = MeParameters.of(request).get("sale")
         buyer_id = cast(int, request.user.pk)
-        body = {
-            "name": request.user.get_username(),
-            "language": stored_language(user_id=buyer_id),
-            "holds": open_holds(buyer_id),
-            "cart_units": units_in_cart(buyer_id),
-            "needs_address": lacks_address(buyer_id),
-        }
-        if sale_id is not None and (items := units_of(buyer_id, sale_id)) is not None:
-            body["items"] = items
-        if request.auth is None:
+        language = stored_language(user_id=buyer_id)
+        body = me_body(buyer_id=buyer_id, name=request.user.get_username(), language=language, sale_id=sale_id)
+        if request.auth is None and "CSRF_COOKIE" not in request.META:
             # A public page has no token for the calls that its scripts make with the session.
             get_token(request._request)
         return Response(body, headers={"Cache-Control": "no-store"})
+
+
+def me_body(*, buyer_id: int, name: str, language: str | None, sale_id: int | None) -> dict[str, Any]:
+    """In the form of the API. `language` is the stored one. With `sale_id`, also the buyer's units of its items."""
+    body: dict[str, Any] = {
+        "name": name,
+        "language": language if language in dict(settings.LANGUAGES) else None,
+        "holds": open_holds(buyer_id),
+        "cart_units": units_in_cart(buyer_id),
+        "needs_address": lacks_address(buyer_id),
+    }
+    if sale_id is not None and (items := units_of(buyer_id, sale_id)) is not None:
+        body["items"] = items
+    return body
 
 
 def open_holds(buyer_id: int) -> list[dict[str, Any]]:
@@ -111,9 +122,14 @@ def prepared_lines() -> Prepared:
 
 def units_of(buyer_id: int, sale_id: int) -> list[dict[str, int]] | None:
     """How many units of each item of the sale the buyer has; None if the reservation store does not answer."""
-    item_ids = list(published_items().filter(sale_id=sale_id).order_by("pk").values_list("pk", flat=True))
+    item_ids = sorted(pk for (pk,) in prepared_items().all(sale_id))
     try:
         units = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else {}
     except StoreUnreachable:
         return None
     return [{"id": item_id, "units": had} for item_id, had in units.items()]
+
+
+@lru_cache(maxsize=1)
+def prepared_items() -> Prepared:
+    return Prepared(published_items().filter(sale_id=0).values_list("pk"))

@@ -1,6 +1,7 @@
 """A person's saved addresses: how many, which one is the default, and who may touch them."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from uuid import UUID
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from shop.databases.prepared import Prepared
 from shop.models import Address
 
 # More than one person sends parcels to. The list stays short enough to choose from.
@@ -31,7 +33,12 @@ def default_address(user_id: int | None) -> Address | None:
 
 def lacks_address(user_id: int) -> bool:
     """Whether the person will be asked for an address on the way to payment."""
-    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and not addresses_of(user_id).filter(is_default=True).exists()
+    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and prepared_default().first(user_id) is None
+
+
+@lru_cache(maxsize=1)
+def prepared_default() -> Prepared:
+    return Prepared(addresses_of(0).filter(is_default=True).values_list("pk"))
 
 
 def keep_address(*, user_id: int, values: Mapping[str, str]) -> None:

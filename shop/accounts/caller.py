@@ -35,6 +35,7 @@ class Caller:
     """A person who is signed in. `language` is the one in which they last used the shop, None if it is not known."""
 
     user_id: int
+    name: str
     language: str | None
 
 
@@ -66,7 +67,7 @@ def holder_of_session(request: WSGIRequest) -> Caller | None:
     user = User.from_db(None, USER_FIELDS, values)
     if not user.is_active or not constant_time_compare(auth_hash, user.get_session_auth_hash()):
         return None
-    return Caller(user_id=user.pk, language=language)
+    return Caller(user_id=user.pk, name=user.get_username(), language=language)
 
 
 def passes_csrf_check(request: WSGIRequest) -> bool:
@@ -89,10 +90,10 @@ def holder_of_token(authorization: str) -> Caller | None:
         return None
     if not token.user.is_active or not token.has_current_password():
         return None
-    return Caller(user_id=token.user.pk, language=language)
+    return Caller(user_id=token.user.pk, name=token.user.get_username(), language=language)
 
 
-USER_FIELDS = ("id", "password", "is_active")
+USER_FIELDS = ("id", "password", "username", "is_active")
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,8 @@
 """Recognizes ordinary calls, which the gate and the hot lane can answer. All other calls are for the views.
 
 A call is ordinary if it contains nothing that a view or the middleware could treat in a special way: a reservation has
-a valid pass, a small JSON body or none, and no session. For a pass or the status of a reservation, a thread finds out
-later whether the caller is signed in (shop/accounts/caller.py).
+a valid pass, a small JSON body or none, and no session. For a pass, the status of a reservation or what is personal, a
+thread finds out later whether the caller is signed in (shop/accounts/caller.py).
 """
 
 import re
@@ -17,12 +17,14 @@ from django.http import parse_cookie
 from seckill.models import UNITS_MAX
 from seckill.passes import passes
 from seckill.passes.passes import item_id_of
-from web.addresses import ITEM_CALL, STATUS
+from web.addresses import ITEM_CALL, ME, STATUS
 
 # `{}` and `{"units": 1}` as programs write them. Any other valid JSON is for the view.
 BODY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*(?:"units"[ \t\r\n]*:[ \t\r\n]*([1-9][0-9]{0,8})[ \t\r\n]*)?\}[ \t\r\n]*')
 BODY_BYTES_MAX = 100
 CONTENT_TYPES = {"application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"}
+# What a page of a sale asks besides, and other pages do not.
+ME_QUERY = re.compile(r"(?:sale=([1-9][0-9]{0,14}))?")
 # The values of clients that want JSON or take any type. Other values may ask for a type that the views refuse.
 ACCEPT = {None, "*/*", "application/json", "application/json, text/plain, */*"}
 # Headers on which a view or the middleware may act in ways that the gate does not know.
@@ -37,8 +39,11 @@ class Kind(StrEnum):
     RESERVATION = "reservation"
     PASS = "pass"
     STATUS = "status"
+    ME = "me"
 
 
+# Calls of people who are signed in.
+OF_SIGNED_IN = (Kind.PASS, Kind.STATUS, Kind.ME)
 KINDS = {
     ("GET", "sale-items", "live"): Kind.ITEM_LIVE,
     ("GET", "sales", "live"): Kind.SALE_LIVE,
@@ -49,8 +54,9 @@ KINDS = {
 
 @dataclass(slots=True)
 class OrdinaryCall:
-    """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE; a reservation has `pass_` and `units`.
+    """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE and ME, 0 for no sale.
 
+    A reservation has `pass_` and `units`.
     `context` has all values that the middleware reads: calls with the same context get the same headers and language.
     Calls that need a signed-in caller have the `scope`, whose headers identify the caller.
     """
@@ -69,7 +75,7 @@ def read_call(scope: Any, body: bytes) -> OrdinaryCall | None:
     """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
     match = ITEM_CALL.fullmatch(scope.path)
     if match is None:
-        return read_status_call(scope, body)
+        return read_me_call(scope, body) if scope.path == ME else read_status_call(scope, body)
     kind = KINDS.get((scope.method, match[1], match[3]))
     headers = ordinary_headers(scope) if kind else None
     if kind is None or headers is None:
@@ -114,11 +120,22 @@ def read_status_call(scope: Any, body: bytes) -> OrdinaryCall | None:
     )
 
 
-def ordinary_headers(scope: Any) -> dict[str, str] | None:
+def read_me_call(scope: Any, body: bytes) -> OrdinaryCall | None:
+    query = ME_QUERY.fullmatch(scope.query_string)
+    headers = ordinary_headers(scope, has_query=True) if query and scope.method == "GET" and not body else None
+    context = context_of(scope, headers) if headers is not None else None
+    who = ordinary_sign_in(headers) if headers is not None else None
+    if query is None or context is None or who is None:
+        return None
+    return OrdinaryCall(Kind.ME, int(query[1] or 0), (*context, who), scope=scope)
+
+
+def ordinary_headers(scope: Any, *, has_query: bool = False) -> dict[str, str] | None:
+    """The headers; None if a view must read them. `has_query`: the call has a query, and the caller reads it."""
     items = scope.headers.items()
     headers: dict[str, str] = dict(items)
     # A header that came twice is joined for the views, which is not worth doing here.
-    if scope.query_string or len(headers) != len(items) or not UNUSUAL.isdisjoint(headers):
+    if (scope.query_string and not has_query) or len(headers) != len(items) or not UNUSUAL.isdisjoint(headers):
         return None
     # `Accept: application/json; indent=4` gives another body.
     return None if "indent" in headers.get("accept", "") else headers

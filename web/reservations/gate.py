@@ -26,7 +26,7 @@ from seckill.passes.passes import Pass
 from seckill.phase import Phase
 from seckill.store.portions import Clock
 from shop.times.timestamps import now_ms
-from web.reservations.calls import Kind, OrdinaryCall
+from web.reservations.calls import OF_SIGNED_IN, Kind, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
@@ -229,7 +229,7 @@ class Gate:
             return 0.0
         if call.kind is Kind.ITEM_LIVE and status == 200:
             self._learn_offered(call.object_id, json.loads(body))
-        if call.kind in (Kind.PASS, Kind.STATUS) or status not in WATCHED_STATUSES:
+        if call.kind in OF_SIGNED_IN or status not in WATCHED_STATUSES:
             return 0.0
         is_new_yes = status == 201 and REPLAYED not in headers
         is_unknown = status == 503 and call.kind is Kind.RESERVATION

@@ -12,14 +12,14 @@ from types import MappingProxyType
 from seckill.outcomes import Outcome
 from shop.http.problems import CONTENT_TYPE
 from shop.http.request_log import HEADER as REQUEST_ID
-from web.reservations.calls import Kind, OrdinaryCall
+from web.reservations.calls import OF_SIGNED_IN, Kind, OrdinaryCall
 from web.wsgi_request import RawAnswer
 
 # Their values differ between answers of one template.
 VALUES = {"Content-Length", "ETag", "Location", "Retry-After"}
 # Figures, and 304 for clients that have them.
 LIVE, NOT_MODIFIED = "live", "not_modified"
-# A pass, or the status of a reservation. The hot lane gives these.
+# A pass, the status of a reservation, or what is personal on a page. The hot lane gives these.
 GIVEN = "given"
 # Clients choose the headers that make a context. With more of them, all are learnt again.
 CONTEXTS_MAX = 1_000
@@ -117,7 +117,7 @@ def word_of(kind: Kind, status: int, headers: dict[str, str], body: bytes) -> st
     """The word for a view's answer; None for answers that only views give."""
     if kind is Kind.RESERVATION:
         return outcome_of(status, headers, body)
-    if kind in (Kind.PASS, Kind.STATUS):
+    if kind in OF_SIGNED_IN:
         return {201: GIVEN, 200: GIVEN}.get(status)
     return {200: LIVE, 304: NOT_MODIFIED}.get(status)
 

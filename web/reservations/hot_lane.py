@@ -1,7 +1,7 @@
 """The hot lane: answers ordinary calls without Django's middleware and without DRF, as the views would.
 
-At an opening, all buyers ask at once for live figures, passes, reservations and their status. An ordinary call
-(web/reservations/calls.py) is read once and then tried in three ways:
+At an opening, all buyers ask at once for live figures, for what is personal on their page, for passes, reservations and
+their status. An ordinary call (web/reservations/calls.py) is read once and then tried in three ways:
 `now` answers from memory (web/reservations/gate.py), `ask` asks the reservation store through the pipeline, `in_thread`
 asks PostgreSQL who the caller is. Where none of them is certain, a view answers, and the lane learns from it.
 Calls that are not ordinary go to their view at once, which finds out what is wrong with them.

@@ -1,4 +1,4 @@
-"""Ordinary calls of people who are signed in: passes, and the status of a reservation.
+"""Ordinary calls of people who are signed in: passes, the status of a reservation, and what is personal on a page.
 
 shop/accounts/caller.py finds the caller, with the checks of the views. For passes, opening and end of the sale are
 remembered for a second. That is safe: a pass only permits to ask, and the script decides.
@@ -13,6 +13,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection
 from django.utils import timezone
 
+from orders.api.me import me_body
 from orders.api.reservation_status import find_status
 from seckill.api.views import pass_body
 from seckill.models import Sale
@@ -23,7 +24,7 @@ from shop.http.client_address import client_network
 from shop.http.problems import is_outage
 from shop.http.rate_limits import LimitReached
 from shop.languages.buyer_language import is_language_chosen
-from web.reservations.calls import OrdinaryCall
+from web.reservations.calls import Kind, OrdinaryCall
 from web.wsgi_request import environ_of
 
 log = structlog.get_logger(__name__)
@@ -52,6 +53,8 @@ class SignedInCalls:
                 return None
             if call.reservation_id is not None:
                 return find_status(buyer_id=caller.user_id, reservation_id=call.reservation_id)
+            if call.kind is Kind.ME:
+                return personal_parts(call, request, caller)
             return self._pass(call, request, caller, language=language)
         except (StoreUnreachable, LimitReached):
             return None
@@ -84,6 +87,13 @@ class SignedInCalls:
             self._sales = {}
         self._sales[item_id] = now_s + REMEMBERED_SECONDS, sale
         return sale
+
+
+def personal_parts(call: OrdinaryCall, request: WSGIRequest, caller: Caller) -> dict[str, Any] | None:
+    # The view gives a browser its token for forms, if it has none.
+    if request.COOKIES and "CSRF_COOKIE" not in request.META:
+        return None
+    return me_body(buyer_id=caller.user_id, name=caller.name, language=caller.language, sale_id=call.object_id or None)
 
 
 def is_connection_old() -> bool:

@@ -174,6 +174,47 @@ def test_a_status_is_that_of_the_view(
     assert refused == call(django, asks_status(reservation_id, **of_rival))
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("with_sale", [False, True])
+@pytest.mark.parametrize("who", WHO)
+def test_what_is_personal_is_what_the_view_says(
+    lane: Lane, item: SaleItem, buyer: User, rival: User, who: str, with_sale: bool, language: str
+) -> None:
+    query = f"sale={item.sale_id}" if with_sale else ""
+    asks = environ("GET", "/api/v1/me/", QUERY_STRING=query, **WHO[who](buyer), HTTP_ACCEPT_LANGUAGE=language)
+    assert lane.ask(asks).status == "200 OK"
+    awaiting(item, buyer)
+    BuyerLanguage.objects.create(user=buyer, language="zh-hans")
+    lane.view.calls = 0
+    answer = lane.ask(asks)
+    assert lane.view.calls == 0, "the view was asked"
+    assert answer == call(django, asks)
+    body = json.loads(answer.body)
+    assert (body["name"], body["language"], len(body["holds"])) == ("buyer", "zh-hans", 1)
+    assert body.get("items") == ([{"id": item.pk, "units": 1}] if with_sale else None)
+    of_rival = lane.ask({**asks, **WHO[who](rival)})
+    assert (json.loads(of_rival.body)["name"], json.loads(of_rival.body)["holds"]) == ("rival", [])
+
+
+@pytest.mark.parametrize("query", ["sale=x", "sale=0", "sale=1&sale=2", "page=1"])
+def test_another_query_about_oneself_is_for_the_view(lane: Lane, buyer: User, query: str) -> None:
+    asked = session_of(buyer)
+    lane.ask(environ("GET", "/api/v1/me/", **asked))
+    lane.view.calls = 0
+    asks = environ("GET", "/api/v1/me/", QUERY_STRING=query, **asked)
+    assert lane.ask(asks) == call(django, asks)
+    assert lane.view.calls == 1
+
+
+def test_a_browser_without_the_token_of_forms_gets_it_from_the_view(lane: Lane, buyer: User) -> None:
+    asked = session_of(buyer)
+    lane.ask(environ("GET", "/api/v1/me/", **asked))
+    lane.view.calls = 0
+    answer = lane.ask(environ("GET", "/api/v1/me/", **cookie("csrftoken", None)(asked)))
+    assert lane.view.calls == 1
+    assert any(name == "Set-Cookie" and "csrftoken=" in value for name, value in answer.headers)
+
+
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 
