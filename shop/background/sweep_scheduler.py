@@ -25,26 +25,34 @@ log = structlog.get_logger(__name__)
 # No task is sent to a queue in which so many messages wait: those of minutes. More than WAITING_MAX of the doorbell, so
 # that its messages keep no sweep out.
 WAITING_MAX = 500
+# After a start, no task waits for longer: a beat that is restarted every day would never send a daily one.
+FIRST_SECONDS_MAX = 600.0
 
 
 class SweepEntry(ScheduleEntry):
-    """One task and its interval. `sent_s` is the monotonic time at which it was last sent, or of the start."""
+    """One task and its interval. `sent_s` is the monotonic time from which the interval counts."""
 
     def __init__(self, *args: Any, sent_s: float | None = None, **more: Any) -> None:
         # Celery copies `sent_s` into the next entry, where it is out of date.
         super().__init__(*args, **more)
         self.sent_s = time.monotonic()
+        if sent_s is None and isinstance(self.schedule, schedule):
+            self.sent_s -= max(seconds_of(self.schedule) - FIRST_SECONDS_MAX, 0.0)
 
     def is_due(self) -> tuple[bool, float]:
         if not isinstance(self.schedule, schedule):
             # A crontab needs the wall clock.
             return super().is_due()
-        run_every: timedelta = self.schedule.run_every  # type: ignore[attr-defined]
-        every_seconds = run_every.total_seconds()
+        every_seconds = seconds_of(self.schedule)
         remaining_seconds = self.sent_s + every_seconds - time.monotonic()
         if remaining_seconds <= 0:
             return schedstate(is_due=True, next=every_seconds)
         return schedstate(is_due=False, next=remaining_seconds)
+
+
+def seconds_of(every: schedule) -> float:
+    run_every: timedelta = every.run_every  # type: ignore[attr-defined]
+    return run_every.total_seconds()
 
 
 class SweepScheduler(Scheduler):

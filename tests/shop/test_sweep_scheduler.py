@@ -64,6 +64,13 @@ def test_it_rings_on_when_the_clock_jumps(scheduler: Rings, hours: int) -> None:
     assert len(rung) <= (time.monotonic() - began_s) / EVERY_SECONDS * 2 + 4
 
 
+def test_a_daily_task_is_first_sent_minutes_after_a_start_and_then_daily() -> None:
+    app = Celery("test", set_as_current=False, broker="memory://")
+    first = sweep_scheduler.SweepEntry(name="daily", task="daily", schedule=timedelta(days=1), app=app)
+    assert 500 < first.is_due()[1] <= sweep_scheduler.FIRST_SECONDS_MAX
+    assert 86_000 < next(first).is_due()[1] <= 86_400
+
+
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[OwnStore]:
     with running(tmp_path, appendonly="no") as own_store:
