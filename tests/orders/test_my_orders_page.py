@@ -16,10 +16,8 @@ from orders.payments import late_money
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from orders.shipping.order_address import store_address
-from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
-from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.steps.buying import ADDRESS, order_of, reserve, status_of
@@ -282,12 +280,9 @@ def test_a_reservation_that_does_not_exist_is_404(as_buyer: Client) -> None:
 
 
 def test_with_the_store_down_the_reservation_page_asks_for_a_moment(
-    as_buyer: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+    as_buyer: Client, item: SaleItem, settings: LazySettings
 ) -> None:
-    def unreachable(**_: object) -> None:
-        raise StoreUnreachable
-
-    monkeypatch.setattr(ledger, "find_hold", unreachable)
+    store_away(settings)
     text = text_of(as_buyer, f"/reservations/{passes.new_reservation_id(item.pk)}/")
     assert "One moment" in text
     assert 'http-equiv="refresh"' in text

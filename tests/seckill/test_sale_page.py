@@ -45,7 +45,7 @@ def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
-    for name in ("read_many", "units_of_buyer", "reserve", "find_hold"):
+    for name in ("read_many", "units_of_buyer", "reserve", "find_promised_hold"):
         monkeypatch.setattr(ledger, name, unreachable)
 
 
