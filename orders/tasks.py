@@ -274,7 +274,7 @@ def deliver_simulated_events() -> int:
     return delivery.deliver_due()
 
 
-@sweep(queue="repair", every_seconds=10.0)
+@sweep(queue="mail", every_seconds=10.0)
 def judge_coming_sales() -> int:
     """Repeat the pre-flight of each sale that opens within the hour."""
     return readiness.judge_coming_sales()
