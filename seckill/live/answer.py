@@ -18,8 +18,9 @@ POLL_MS = 1_000
 POLL_SLOWLY_MS = 10_000
 # A prime: consecutive milliseconds are spread over the whole range of a jitter.
 JITTER_STEP = 7919
-# While the opening is further away than this, a page asks slowly: no figure changes soon.
-FAR_FROM_OPENING_MS = 60_000
+# While the opening is further away than this, a page asks slowly: no figure changes soon. In the last seconds all pages
+# ask each second, so a process can count them (seckill/live/opening.py).
+FAR_FROM_OPENING_MS = 15_000
 
 
 def live_body(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
@@ -111,9 +112,11 @@ def poll_ms(counters: Counters | None) -> int:
     """How long a page should wait before it asks again."""
     if counters is None:
         return 2 * POLL_MS
-    phase = counters.phase
-    if phase is Phase.ENDED or (phase is Phase.UPCOMING and counters.opens_ms - counters.now_ms > FAR_FROM_OPENING_MS):
+    if counters.phase is Phase.ENDED:
         return POLL_SLOWLY_MS
+    if counters.phase is Phase.UPCOMING:
+        until_near_ms = counters.opens_ms - FAR_FROM_OPENING_MS - counters.now_ms
+        return min(max(until_near_ms, POLL_MS), POLL_SLOWLY_MS)
     return POLL_MS
 
 

@@ -97,6 +97,21 @@ def test_a_lost_item_and_a_lost_store_are_unavailable(item: SaleItem, store: Any
     assert live(item)["availability"] == "unavailable"
 
 
+@pytest.mark.parametrize(
+    ("opens_in_seconds", "least_ms", "most_ms"),
+    [
+        pytest.param(3600, 10_000, 12_500, id="far from the opening"),
+        # Not past the moment from which pages ask each second.
+        pytest.param(22, 5_000, 8_750, id="nearer"),
+        pytest.param(14, 1_000, 1_250, id="in the last seconds"),
+    ],
+)
+def test_a_page_asks_slowly_until_shortly_before_the_opening(
+    product: Product, opens_in_seconds: int, least_ms: int, most_ms: int
+) -> None:
+    assert least_ms <= live(make_item(product, opens_in_seconds=opens_in_seconds))["poll_after_ms"] <= most_ms
+
+
 def test_sales_are_listed_by_phase_and_drafts_are_not(product: Product) -> None:
     now = make_item(product)
     coming = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
