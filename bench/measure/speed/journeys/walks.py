@@ -5,7 +5,7 @@ import json
 import random
 import secrets
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,16 +57,17 @@ class Crowd:
 
 @dataclass(slots=True)
 class Told:
-    """What a crowd was told: milliseconds of calls by step, yeses by item, calls that failed.
+    """What a crowd was told: milliseconds of calls by step, yeses by item, calls with a wrong answer.
 
-    `busy` counts the answers 503, after which a call is repeated. `late_ms` says how late a person's next call went out
-    at most: a client that cannot keep up measures itself.
+    `busy` counts the answers 503, after which a call is repeated; `gave_up` the people who heard nothing else, by step.
+    `late_ms` says how late a person's next call went out at most: a client that cannot keep up measures itself.
     """
 
     times_ms: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     yes: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     failed: list[str] = field(default_factory=list)
     busy: int = 0
+    gave_up: Counter[str] = field(default_factory=Counter)
     paid: int = 0
     late_ms: float = 0.0
 
@@ -91,6 +92,10 @@ async def watch_lateness(told: Told) -> None:
         told.late_ms = max(told.late_ms, (time.monotonic() - due_s) * 1_000)
 
 
+class GaveUp(Exception):
+    """The shop had no answer for so long that a person leaves. The message is the step."""
+
+
 class Walk:
     """The journey of one person."""
 
@@ -107,6 +112,13 @@ class Walk:
         self._host = f"127.0.0.1:{crowd.port}"
 
     async def go(self) -> None:
+        try:
+            await self._buy()
+        except GaveUp as step:
+            self._told.gave_up[str(step)] += 1
+        self._connection.close()
+
+    async def _buy(self) -> None:
         person = self._person
         # The last of them come a moment before the opening.
         await asyncio.sleep(random.uniform(0, max(self._until_opening() - 2 * PAUSE_SECONDS[1], 0)))
@@ -123,7 +135,6 @@ class Walk:
         if "status_url" in answer:
             self._told.yes[person.item_id] += 1
             await self._pay(answer["id"], answer["status_url"])
-        self._connection.close()
 
     def _until_opening(self) -> float:
         return self._opens_at_s - time.time()
@@ -133,8 +144,7 @@ class Walk:
         give_up_s = time.monotonic() + ORDER_SECONDS_MAX
         while not status.get("order"):
             if time.monotonic() > give_up_s:
-                self._told.failed.append(f"no order: {status}")
-                return
+                raise GaveUp("status")
             await asyncio.sleep(status.get("poll_after_ms", 500) / 1_000)
             status = await self._ask("status", status_url)
         number = status["order"]
@@ -161,21 +171,23 @@ class Walk:
     async def _ask(
         self, step: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """The JSON object of the answer, asked for again while the shop is busy."""
+        """The JSON object of the answer, asked for again while the shop is busy. Raises GaveUp."""
         request = self._request(path, body, headers or self._signed_in)
         for _time in range(REPEATS_MAX):
             sent_s = time.monotonic()
             try:
                 reply = await self._connection.call(request)
-            except (OSError, TimeoutError, ValueError) as error:
+            except TimeoutError:
+                raise GaveUp(step) from None
+            except (OSError, ValueError) as error:
                 self._told.failed.append(f"{step}: {error!r}")
                 return {}
             self._told.times_ms[step].append((time.monotonic() - sent_s) * 1_000)
             if reply.status != 503:
-                break
+                return self._object(step, reply)
             self._told.busy += 1
             await asyncio.sleep(reply.retry_after_seconds)
-        return self._object(step, reply)
+        raise GaveUp(step)
 
     def _request(self, path: str, body: Any, headers: Mapping[str, str]) -> bytes:
         lines = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"Host: {self._host}", *BROWSER]
