@@ -84,7 +84,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
 @pytest.fixture(autouse=True)
 def _fresh_stores() -> None:
     """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
-    # What an earlier test has counted in this process is not written during this one.
+    # Counts of an earlier test in this process are not written during this one.
     answer_counts._counts.take_new()
     get_redis_connection("seckill").flushdb()
     cache.clear()

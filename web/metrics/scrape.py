@@ -59,7 +59,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 class ShopCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         sources = Sources()
-        # What needs no other answer is asked at once, since a silent server takes most of the time of a scrape.
+        # Questions that need no other answer go out at once, since a silent server takes most of the time of a scrape.
         lengths = sources.begin("broker", queue_metrics)
         rows = sources.begin("database", row_metrics)
         for figures in (audit_metrics, counter_metrics, weak_setting_metric, sweep_metrics):

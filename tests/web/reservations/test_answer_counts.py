@@ -121,7 +121,7 @@ def test_without_the_cache_server_buyers_are_answered_and_counting_goes_on_after
     counts.write(second=SECOND)
     settings.CACHES = former
     assert reserve_by_api(item.pk, pass_for(rival, item)).status_code == 201
-    # What could not be written is not written later: nobody knows whether it was.
+    # A failed write is not repeated: it may have taken effect.
     assert counted(counts, item) == {"reserved": 1}
 
 
