@@ -101,6 +101,8 @@ class Board:
         self._orders = Orders({}, {}, "")
         # Seconds in which the cache was away, so that nobody knows what was asked.
         self._lost: set[int] = set()
+        # One range for a whole answer: a second may end while it is made.
+        self._shown = shown_seconds()
 
     def json(self) -> bytes:
         """Everybody who asks meanwhile waits for one answer, and gets it."""
@@ -113,6 +115,7 @@ class Board:
             return self._body
 
     def _refresh(self) -> None:
+        self._shown = shown_seconds()
         item_ids, seconds = self._item_ids, self._seconds_to_read()
         self._cache.ask(lambda: read_answers(item_ids, seconds))
         self._store.ask(lambda: read_units(item_ids))
@@ -125,11 +128,11 @@ class Board:
             self._orders = orders
 
     def _seconds_to_read(self) -> list[int]:
-        shown, known = shown_seconds(), self._answers.of_seconds
+        shown, known = self._shown, self._answers.of_seconds
         return [second for second in shown if second not in known or second > shown[-1] - READ_AGAIN_SECONDS]
 
     def _store_answers(self, answers: Answers | None) -> None:
-        shown = shown_seconds()
+        shown = self._shown
         if answers is not None:
             kept = {second: counts for second, counts in self._answers.of_seconds.items() if second in shown}
             self._answers = Answers(answers.of_items, {**kept, **answers.of_seconds})
@@ -138,7 +141,7 @@ class Board:
         self._lost.intersection_update(shown)
 
     def _content(self) -> dict[str, Any]:
-        shown, of_seconds = shown_seconds(), self._answers.of_seconds
+        shown, of_seconds = self._shown, self._answers.of_seconds
         known = [None if second in self._lost else of_seconds.get(second) for second in shown]
         minute: Counter[str] = Counter()
         for counts in known[-60:]:
