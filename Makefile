@@ -64,8 +64,9 @@ lock: ## Resolve the requirements again
 	@.stampede/lock-tool/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOCK) --output-file requirements/run.txt
 	$(call LOCK_MORE,stripe,run,--extra stripe)
+	$(call LOCK_MORE,tracing,run,--extra tracing --constraint requirements/stripe.txt)
 	$(call LOCK_MORE,bench,run,--extra bench --constraint requirements/stripe.txt)
-	$(call LOCK_MORE,dev,run stripe bench,--extra stripe --extra bench --extra lab --extra test --extra lint)
+	$(call LOCK_MORE,dev,run stripe tracing bench,--extra stripe --extra tracing --extra bench --extra lab --extra test --extra lint)
 
 # Resolves $(1).txt, with the versions that the files $(2) have, and leaves in it only what those do not have.
 define LOCK_MORE
