@@ -3,6 +3,7 @@
 In an event loop it is `reserve_in_pipeline`, which asks the same script in the same way.
 """
 
+import time
 from typing import Any
 
 from seckill import ledger
@@ -14,6 +15,7 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.pipeline.asking import Pipelines
 from shop import failpoints
 from shop.times.timestamps import now_ms
+from shop.tracing.steps import steps
 
 ACCEPTED = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 
@@ -26,8 +28,9 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
     is requested.
     """
     failpoints.reach("reserve.before_script")
+    began_s = time.time()
     try:
-        reservation = followed_up(ledger.reserve(**asked(pass_, units)), pass_)
+        reservation = followed_up(ledger.reserve(**asked(pass_, units)), pass_, began_s=began_s)
     except StoreUnreachable:
         reservation = unavailable()
     answer_counts.add(pass_.item_id, reservation.outcome)
@@ -37,11 +40,12 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
 async def reserve_in_pipeline(pipelines: Pipelines, *, pass_: Pass, units: int) -> ledger.Reservation:
     """`reserve`, from an event loop; the caller counts the answer. Raises ServerNotKnown, before anything is sent."""
     failpoints.reach("reserve.before_script")
+    began_s = time.time()
     try:
         reservation = await ledger.reserve_in_pipeline(pipelines, **asked(pass_, units))
     except StoreUnreachable:
         return unavailable()
-    return followed_up(reservation, pass_)
+    return followed_up(reservation, pass_, began_s=began_s)
 
 
 def asked(pass_: Pass, units: int) -> dict[str, Any]:
@@ -58,8 +62,9 @@ def unavailable() -> ledger.Reservation:
     return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
 
 
-def followed_up(reservation: ledger.Reservation, pass_: Pass) -> ledger.Reservation:
+def followed_up(reservation: ledger.Reservation, pass_: Pass, *, began_s: float) -> ledger.Reservation:
     failpoints.reach("reserve.after_script")
+    steps.note(pass_.reservation_id, "reserve", began_s=began_s, item=pass_.item_id, outcome=reservation.outcome)
     if reservation.outcome in ACCEPTED:
         doorbell.request_drain(pass_.item_id)
     return reservation

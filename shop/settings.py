@@ -50,6 +50,8 @@ DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 # What workers and beat touch every five seconds, one file for each process; empty for none.
 HEARTBEAT_FILE: str = env.str("HEARTBEAT_FILE", default="")
+OTEL_EXPORTER_OTLP_ENDPOINT: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
+SENTRY_DSN: str = env.str("SENTRY_DSN", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
 # Every price of the shop is in this currency.
@@ -175,6 +177,7 @@ INSTALLED_APPS = [
     "orders",
     "orders.payments.simulated",
     *(["bench"] if LOAD_TESTS else []),
+    *(["shop.tracing"] if OTEL_EXPORTER_OTLP_ENDPOINT or SENTRY_DSN else []),
 ]
 
 MIDDLEWARE = [
@@ -394,4 +397,4 @@ DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_5XX_LOG_LEVEL = 20
 
 LOG_LEVEL: str = typed_readers.log_level(env, "LOG_LEVEL", default="WARNING")
-LOGGING = logging_settings(level=LOG_LEVEL)
+LOGGING = logging_settings(level=LOG_LEVEL, as_json=env.bool("LOG_JSON", default=False))

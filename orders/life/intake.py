@@ -33,6 +33,7 @@ from shop import failpoints
 from shop.background.shared_counts import SharedCounts
 from shop.models import Product, TaxRate, Variant
 from shop.times.timestamps import from_ms
+from shop.tracing.steps import steps
 
 log = structlog.get_logger(__name__)
 
@@ -199,6 +200,8 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
             persist_and_acknowledge(item_id=item_id, new_orders=[new_order])
         return
     failpoints.reach("intake.after_commit")
+    for new_order in new_orders:
+        steps.note(new_order.reservation_id, "order", began_s=new_order.reserved_at.timestamp(), item=item_id)
     entry_ids = [new_order.entry.id for new_order in new_orders if new_order.entry]
     if outbox.acknowledge(item_id=item_id, entry_ids=entry_ids) < len(entry_ids):
         check_known(item_id=item_id, new_orders=new_orders)

@@ -27,6 +27,7 @@ from shop.mails.outgoing_mail import (
     send_each,
     when_server_was_away,
 )
+from shop.tracing.steps import steps
 
 log = structlog.get_logger(__name__)
 
@@ -144,6 +145,7 @@ def deliver(mail: Mail, server: Any) -> Delivery:
     )
     if outcome is Delivery.SENT:
         failpoints.reach("mails.after_send")
+        steps.note(mail.order.purchase, "mail", began_s=mail.created_at.timestamp(), kind=mail.kind)
         update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
         if per_day_max is not None:
             daily_count.add_one(count_name(mail))

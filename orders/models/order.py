@@ -265,6 +265,11 @@ class Order(models.Model):
         return self.buyer.email if self.buyer else self.email
 
     @property
+    def purchase(self) -> uuid.UUID:
+        """The id of the whole purchase in traces: of the reservation, since that was there before the order."""
+        return self.reservation_id or self.number
+
+    @property
     def reserved_by(self) -> int:
         """The id of the buyer, for an order that came from a reservation: guests cannot reserve."""
         assert self.buyer_id is not None

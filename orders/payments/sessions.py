@@ -5,6 +5,7 @@ a row without a page. The next press of the button calls the provider again, whi
 returns the same page.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -25,6 +26,7 @@ from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import claim_attempt
 from orders.units.lost_payments import sold_in_the_store
 from shop.prices.money import to_decimal
+from shop.tracing.steps import steps
 
 log = structlog.get_logger(__name__)
 
@@ -142,6 +144,7 @@ def give_whole_time(order: Order) -> None:
 
 def open_page(*, payment: Payment) -> None:
     """Ask the provider for the page and save it. Raises ProviderUnreachable, at once if too many calls wait for it."""
+    began_s = time.time()
     try:
         with web_calls.one_call():
             session = provider_choice.provider_named(payment.provider).open_session(payment=payment)
@@ -151,6 +154,7 @@ def open_page(*, payment: Payment) -> None:
         raise ProviderUnreachable(str(error)) from error
     Payment.objects.filter(pk=payment.pk, url="").update(provider_reference=session.reference, url=session.url)
     payment.provider_reference, payment.url = session.reference, session.url
+    steps.note(payment.order.purchase, "payment_page", began_s=began_s, provider=payment.provider)
 
 
 def close_sessions(*, batch_max: int = BATCH_MAX) -> int:

@@ -1,12 +1,15 @@
-"""The form of log lines: logfmt, from structlog and from the standard library alike."""
+"""The form of log lines: logfmt or JSON, from structlog and from the standard library alike."""
 
 import logging
+import re
 from typing import Any
 
 import structlog
 from structlog.typing import EventDict
 
 TEXT_LENGTH_MAX = 600
+# PostgreSQL quotes the row that breaks a rule, and it may be of a person.
+ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*")
 
 
 class WithoutTraceback(logging.Filter):
@@ -16,15 +19,23 @@ class WithoutTraceback(logging.Filter):
 
 
 def shortened(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Cut texts that are too long for a person to read. Redis clients show all their options in some errors."""
+    """Cut texts that are too long for a person to read, as some errors of Redis clients, and values of rows."""
     for name, value in event.items():
-        if isinstance(value, str) and len(value) > TEXT_LENGTH_MAX and name != "exception":
-            event[name] = f"{value[:TEXT_LENGTH_MAX]}…"
+        if isinstance(value, str):
+            value = without_row_values(value)
+            is_long = len(value) > TEXT_LENGTH_MAX and name != "exception"
+            event[name] = f"{value[:TEXT_LENGTH_MAX]}…" if is_long else value
     return event
 
 
-def logging_settings(*, level: str) -> dict[str, Any]:
+def without_row_values(text: str) -> str:
+    return ROW_VALUES.sub("", text)
+
+
+def logging_settings(*, level: str, as_json: bool = False) -> dict[str, Any]:
     """Configure structlog, and return Django's LOGGING."""
+    in_logfmt = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"])
+    in_json = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -47,7 +58,7 @@ def logging_settings(*, level: str) -> dict[str, Any]:
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     shortened,
-                    structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"]),
+                    in_json if as_json else in_logfmt,
                 ],
                 "foreign_pre_chain": [
                     structlog.stdlib.add_logger_name,

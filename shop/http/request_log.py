@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django_structlog.middlewares import RequestMiddleware
 
 from shop.http.problems import is_outage
+from shop.tracing.steps import steps
 
 log = structlog.get_logger(__name__)
 
@@ -23,6 +24,8 @@ HEADER = "X-Request-ID"
 META = "HTTP_X_REQUEST_ID"
 # It is written into each line of the request.
 SOUND_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+# A signed link, which opens the order of a guest or sets a password. The id of an order is shorter.
+SECRET = re.compile(r"[^/]{37,}")
 # Set by web processes that render a page for their memory: visitors get the page of before if that fails.
 RENDERING = "stampede.rendering"
 # While a server is away there may be thousands of refusals a second.
@@ -57,6 +60,7 @@ class RequestLog(RequestMiddleware):
     def prepare(self, request: HttpRequest) -> None:
         given = request.META.get(META, "") if settings.TRUSTED_PROXIES else ""
         request.META[META] = given if SOUND_ID.fullmatch(given) else str(uuid4())
+        vars(request)["began_s"] = time.time()
         super().prepare(request)
 
     def handle_response(self, request: HttpRequest, response: HttpResponse) -> None:
@@ -64,7 +68,19 @@ class RequestLog(RequestMiddleware):
             error = getattr(request, "_raised_exception", None)
             refusals.add(request=self.format_request(request), error=error)
         response[HEADER] = request.META[META]
+        if steps.recorder is not None:
+            match = request.resolver_match
+            steps.recorder.note_request(
+                route=f"{request.method} /{match.route if match else ''}",
+                began_s=vars(request)["began_s"],
+                words={"request_id": request.META[META], "status": response.status_code},
+            )
         super().handle_response(request, response)
+
+    @staticmethod
+    def format_request(request: HttpRequest) -> str:
+        """Without the query, in which staff search for people."""
+        return f"{request.method} {SECRET.sub('…', request.path)}"
 
     def process_got_request_exception(self, sender: type[Any], request: HttpRequest, **more: Any) -> None:
         error = sys.exc_info()[1]
