@@ -375,10 +375,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 broker = broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT)
-CELERY_BROKER_URL = broker["broker_url"]
-CELERY_BROKER_READ_URL = broker["broker_read_url"]
-CELERY_BROKER_WRITE_URL = broker["broker_write_url"]
-CELERY_BROKER_USE_SSL = broker["broker_use_ssl"]
+CELERY_BROKER_URL, CELERY_BROKER_USE_SSL = broker["broker_url"], broker["broker_use_ssl"]
+CELERY_BROKER_READ_URL, CELERY_BROKER_WRITE_URL = broker["broker_read_url"], broker["broker_write_url"]
 CELERY_BROKER_TRANSPORT_OPTIONS = broker["broker_transport_options"]
 CELERY_BROKER_CONNECTION_TIMEOUT = broker["broker_connection_timeout"]
 CELERY_BROKER_HEARTBEAT = broker["broker_heartbeat"]
@@ -391,6 +389,8 @@ CELERY_BEAT_SCHEDULER = "shop.background.sweep_scheduler:SweepScheduler"
 # --- Admin and logs ----------------------------------------------------------------------------------------------
 # Logging the user would load the session, and make a query, on every request.
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
+# That of a client is replaced before (shop/http/request_log.py).
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
 # Finding the address takes a tenth of the time of a refusal, and the proxy in front logs it anyway.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 # Refusals are ordinary answers: in a stampede there are thousands a second. Errors have a line of their own.

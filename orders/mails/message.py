@@ -55,6 +55,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
             headers={
                 "Message-ID": f"<{order.number}.{message_name(mail)}@{urlsplit(settings.SHOP_URL).hostname}>",
                 "Auto-Submitted": "auto-generated",
+                "Purchase-ID": str(order.purchase),
             },
         )
         message.attach_alternative(render_to_string("orders/mail/message.html", context), "text/html")

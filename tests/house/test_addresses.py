@@ -21,7 +21,7 @@ VOCABULARIES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink", "h
 
 def test_the_pages_and_requirements_are_found() -> None:
     assert len(PAGES) > 10
-    assert {path.name for path in REQUIREMENTS} == {"bench.txt", "dev.txt", "run.txt", "stripe.txt"}
+    assert {path.name for path in REQUIREMENTS} == {"bench.txt", "dev.txt", "run.txt", "stripe.txt", "tracing.txt"}
 
 
 def test_no_page_names_an_address_of_a_third_party() -> None:
@@ -57,8 +57,9 @@ def test_a_deployed_shop_gets_nothing_of_the_bench_and_no_package_is_listed_twic
     assert included == {
         "run.txt": [],
         "stripe.txt": ["run.txt"],
+        "tracing.txt": ["run.txt"],
         "bench.txt": ["run.txt"],
-        "dev.txt": ["run.txt", "stripe.txt", "bench.txt"],
+        "dev.txt": ["run.txt", "stripe.txt", "tracing.txt", "bench.txt"],
     }
     listed = {
         path.name: set(re.findall(r"^[a-zA-Z0-9].*?(?= \\$)", path.read_text(), re.MULTILINE)) for path in REQUIREMENTS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import structlog
 from django.contrib.auth.models import User
-from django.core import mail
+from django.core.mail.backends import locmem
 from django.db import IntegrityError
 from django.test import Client
 from rest_framework.test import APIClient
@@ -66,7 +66,7 @@ def test_a_purchase_leaves_no_person_in_the_log(
     send_webhook(message(payment_of(order)))
     # The mail server refuses the address once.
     with monkeypatch.context() as refused:
-        refused.setattr(mail.backends.locmem.EmailBackend, "send_messages", refuse)
+        refused.setattr(locmem.EmailBackend, "send_messages", refuse)
         sending.send_due(seconds_max=10)
     # Staff search for the person, and correct the address.
     for path in ("/admin/orders/order/", "/admin/auth/user/"):
