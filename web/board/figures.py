@@ -20,11 +20,10 @@ from seckill import ledger
 from seckill.items.archive import final_counters
 from seckill.ledger import Counters
 from seckill.live import answer_counts
-from seckill.live.answer_counts import ERROR
+from seckill.live.answer_groups import GROUPS
 from seckill.models import Sale, SaleChange
 from seckill.outbox import outbox
 from seckill.outbox.outbox import Waiting
-from seckill.outcomes import Outcome
 from seckill.staff.phase_filter import state_of
 from shop.background.bounded_thread import BoundedThread
 from shop.times.timestamps import now_ms
@@ -43,14 +42,6 @@ DATABASE_REST_SECONDS = 2.0
 # A board that nobody has looked at for so long is forgotten.
 UNSEEN_SECONDS = 60.0
 
-# The answers as the chart shows them. Together they are all who asked.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "yes": (Outcome.RESERVED, Outcome.ALREADY_RESERVED),
-    "none_left": (Outcome.SOLD_OUT, Outcome.HELD_BY_OTHERS, Outcome.TOO_FEW_LEFT),
-    "not_on_sale": (Outcome.NOT_OPEN, Outcome.PAUSED, Outcome.CLOSED),
-    "of_buyer": (Outcome.LIMIT_REACHED, Outcome.HOLD_ENDED),
-    "failed": (Outcome.UNAVAILABLE, ERROR),
-}
 # Orders that were paid, whatever became of them.
 PAID = Q(order__status__in=(*SOLD, *REFUNDS))
 

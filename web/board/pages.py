@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from seckill.live.answer_groups import group_names, word_names
 from seckill.live.staff_figures import names_of
 from seckill.models import Sale
 from seckill.staff.change_list import journal_of
@@ -26,7 +27,7 @@ from seckill.staff.change_pages import buttons_of, buttons_of_item, is_over
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
 from shop.http.compression import uncompressed
-from web.board.board_texts import groups, script_texts, sources, words
+from web.board.board_texts import script_texts, sources
 from web.board.figures import Boards
 
 TOKEN_SECONDS = 3600
@@ -63,8 +64,8 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "buttons": buttons_of(sale) if may_change else [],
         "rows": [(item, names[item.pk], buttons_of_item(item) if may_change_items else []) for item in items],
         "journal": journal_of(sale, names=names),
-        "groups": groups(),
-        "words": words(),
+        "groups": group_names(),
+        "words": word_names(),
         "sources": sources(),
         "texts": script_texts(),
     }
