@@ -1,6 +1,7 @@
 from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
+from orders.models.kept_report import KeptReport
 from orders.models.mail import Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
@@ -29,6 +30,7 @@ __all__ = [
     "CartLine",
     "Document",
     "IdempotentCall",
+    "KeptReport",
     "Mail",
     "Order",
     "OrderLine",

@@ -98,7 +98,7 @@ def of_seconds(item_ids: Sequence[int], seconds: Sequence[int]) -> dict[int, Cou
 def of_minutes(item_ids: Sequence[int], *, first: int, last: int) -> dict[int, Counter[str]]:
     """The same for each minute since 1970 in which somebody asked, of all the items together.
 
-    A hash for each day, so that no answer of the server is large. Days before the oldest that is kept are not asked for.
+    A hash for each day, so that no answer of the server is large. Older days than are kept are not asked for.
     """
     oldest = int(time.time() - ITEM_KEPT_SECONDS) // 60
     days = range(max(first, oldest) * 60 // DAY_SECONDS, last * 60 // DAY_SECONDS + 1)
