@@ -33,14 +33,13 @@ def with_twice_the_stock(
 ) -> MoreStock | None:
     """By item, so that people who wanted one thing are not taken to buy another. None if nothing can be said."""
     total = sum(units.values(), ItemUnits())
-    if not total.orders or not answers:
+    if not total.orders or not answers or set(offered.values()) == {None}:
         return None
     units_each, paid_share = total.units / total.orders, total.paid_units / total.units
-    missed = {item_id: sum(counts.get(word, 0) for word in GROUPS["none_left"]) for item_id, counts in answers.items()}
-    more = sum(
-        min(stock, round(missed.get(item_id, 0) * units_each * paid_share))
-        for item_id, stock in offered.items()
-        if stock is not None
-    )
+    limited = {item_id: stock for item_id, stock in offered.items() if stock is not None}
+    missed = {
+        item_id: sum(answers.get(item_id, {}).get(word, 0) for word in GROUPS["none_left"]) for item_id in limited
+    }
+    more = sum(min(stock, round(missed[item_id] * units_each * paid_share)) for item_id, stock in limited.items())
     sold = total.paid_units - total.refunded_units
     return MoreStock(sum(missed.values()), units_each, paid_share, more, sold)

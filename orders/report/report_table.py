@@ -61,6 +61,8 @@ def rows_of(report: Report, *, with_money: bool) -> Iterator[Row]:
         for number, reserved in enumerate(report.curve.units[row.item.pk]):
             at = start + timedelta(seconds=report.curve.step_seconds * number)
             yield "reserved_units", sku, time_text(at), f"{report.curve.step_seconds}_seconds", reserved
+    for fault in report.faults:
+        yield "faults", "", time_text(fault.since) if fault.since else "", fault.kind, fault.value
     for at, counts in steps_of(report.sums):
         yield from (("answers_by_time", "", time_text(at), word, count) for word, count in counts.items() if count)
     yield from (("buyers_by_country", "", "", country, count) for country, count in report.sums.countries.items())

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from orders.report.faults import Fault, faults_of
 from orders.report.kept_sums import Sums, sums_of
 from orders.report.more_stock import MoreStock, with_twice_the_stock
 from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, times_of, units_of_items
@@ -50,6 +50,7 @@ class Report:
     times: Times
     curve: Curve
     sums: Sums
+    faults: Sequence[Fault]
     more_stock: MoreStock | None
 
     @property
@@ -122,9 +123,6 @@ def report_of(sale: Sale) -> Report:
         times=times,
         curve=curve_of(sale, last_at=times.last_at, item_ids=[item.pk for item in items]),
         sums=sums,
+        faults=list(faults_of(sale, names=names, sums=sums, total=sum(units.values(), ItemUnits()), times=times)),
         more_stock=with_twice_the_stock(offered=offered, units=units, answers=sums.answers or {}),
     )
-
-
-def currency() -> str:
-    return settings.CURRENCY
