@@ -99,8 +99,8 @@ def accepted(
     warm_up(server)
     count = ACCEPTED_PER_SECOND_MAX * server.seconds
     item, file = item_with_passes(server, quantity=count, passes=count)
-    cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
     with beside(item):
+        cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
         report = run_wrk(load_of(server, item, file, connections=connections), seconds=server.seconds)
     wrk_seconds = ended_children_seconds() - wrk_before
     if report.requests >= count:
