@@ -7,10 +7,10 @@ from datetime import datetime
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from orders.report.faults import Fault, faults_of
 from orders.report.kept_sums import Sums, sums_of
 from orders.report.more_stock import MoreStock, with_twice_the_stock
 from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, times_of, units_of_items
+from orders.report.sale_faults import Fault, faults_of
 from seckill.live.staff_figures import names_of
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
