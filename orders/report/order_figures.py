@@ -142,7 +142,7 @@ def units_of_items(sale: Sale) -> dict[int, ItemUnits]:
 
 
 def times_of(sale: Sale) -> Times:
-    def lasted(until: str) -> ExpressionWrapper:
+    def lasted(until: str) -> "ExpressionWrapper[Any]":
         return ExpressionWrapper(F(until) - F("order__reserved_at"), DurationField())
 
     # `ended_at` of a paid order is when it was paid; of a refunded one, when it was refunded.

@@ -30,7 +30,7 @@ COLOURS = {
 # To be read on white and on black.
 TEXT = "#8a8f98"
 TICKS = {"color": TEXT, "maxTicksLimit": 8, "maxRotation": 0}
-STACKED = {
+STACKED: dict[str, Any] = {
     "animation": False,
     "maintainAspectRatio": False,
     "plugins": {"legend": {"position": "bottom", "labels": {"boxWidth": 12, "color": TEXT}}},
