@@ -10,8 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import get_language_info, ngettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from orders.report.report_charts import answers_chart, sell_out_chart
@@ -24,6 +24,7 @@ from seckill.staff.change_list import journal_of
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
 from shop.addresses.countries import country_name
+from shop.times.zone import zone_text
 
 
 def asked_report(request: HttpRequest, sale_id: int) -> Report:
@@ -38,6 +39,7 @@ def report_page(request: HttpRequest, sale_id: int) -> HttpResponse:
     report = asked_report(request, sale_id)
     sale, with_money = report.sale, may_see_orders(request)
     names = {row.item.pk: row.name for row in report.rows}
+    languages = dict(settings.LANGUAGES)
     context: dict[str, Any] = {
         **admin.site.each_context(request),
         "opts": Sale._meta,
@@ -45,6 +47,7 @@ def report_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "sale": sale,
         "report": report,
         "phase": labelled_phase(sale)[1],
+        "zone": zone_text(),
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
         "files": [(kind.upper(), reverse("admin:seckill_sale_report_file", args=[sale.pk, kind])) for kind in FORMATS],
         "figures": figures_of(report, with_money=with_money),
@@ -54,9 +57,7 @@ def report_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "answers": answers_chart(report.sums),
         "words": [(name, report.sums.words[word]) for word, name in word_names().items() if report.sums.words[word]],
         "countries": [(country_name(code), count) for code, count in most_first(report.sums.countries)],
-        "languages": [
-            (get_language_info(code)["name_translated"], count) for code, count in most_first(report.sums.languages)
-        ],
+        "languages": [(languages.get(code, code), count) for code, count in most_first(report.sums.languages)],
         "journal": journal_of(sale, names=names),
     }
     return TemplateResponse(request, "admin/orders/report/page.html", context)

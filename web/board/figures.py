@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
-from orders.models import REFUNDS, SOLD, OrderLine
+from orders.models import OrderLine
+from orders.report.order_figures import WAS_PAID
 from seckill import ledger
 from seckill.items.archive import final_counters
 from seckill.ledger import Counters
@@ -41,9 +42,6 @@ ANSWER_SECONDS = 0.7
 DATABASE_REST_SECONDS = 2.0
 # A board that nobody has looked at for so long is forgotten.
 UNSEEN_SECONDS = 60.0
-
-# Orders that were paid, whatever became of them.
-PAID = Q(order__status__in=(*SOLD, *REFUNDS))
 
 # Not those of /metrics: a board must not wait for a scrape.
 THREADS = {name: BoundedThread(name=f"board-{name}") for name in ("cache", "reservation_store", "database")}
@@ -187,7 +185,7 @@ def read_orders(sale_id: int) -> Orders:
     sale = Sale.objects.get(pk=sale_id)
     items = list(sale.items.select_related("sale"))
     lines = OrderLine.objects.filter(sale_item__in=items).values_list("sale_item")
-    counted = lines.annotate(orders=Count("pk"), paid=Count("pk", filter=PAID))
+    counted = lines.annotate(orders=Count("pk"), paid=Count("pk", filter=WAS_PAID))
     counts = {item.pk: (0, 0) for item in items} | {item_id: (orders, paid) for item_id, orders, paid in counted}
     changes = SaleChange.objects.filter(item__sale=sale).order_by("-pk").values_list("pk", "status")
     archived = {item.pk: final_counters(item, now=sale.closes_at) for item in items if item.archived_at}
