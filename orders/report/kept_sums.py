@@ -1,7 +1,8 @@
 """The sums of a sale that the shop forgets, and the row that keeps them.
 
-Answers are in the cache server, for 60 days and no longer than that server has its data. Country and language go with
-an account that is deleted. A day after the end of a sale a sweep writes what is known then to `KeptReport`, once.
+Answers are in the cache server, for 60 days, those by minute for 14, and no longer than that server has its data.
+Country and language go with an account that is deleted. A day after the end of a sale a sweep writes what is known
+then to `KeptReport`, once.
 """
 
 import time
@@ -102,7 +103,8 @@ def keep(sale: Sale) -> bool:
 def sums_now(sale: Sale) -> Sums:
     """Raises errors of the cache server."""
     item_ids = list(sale.items.values_list("pk", flat=True))
-    first, last = (int(at.timestamp()) // 60 for at in (sale.opens_at - AROUND, sale.closes_at + AROUND))
+    until = min(sale.closes_at + AROUND, timezone.now())
+    first, last = (int(at.timestamp()) // 60 for at in (sale.opens_at - AROUND, until))
     minutes = answer_counts.of_minutes(item_ids, first=first, last=last)
     step_minutes = step_for_minutes(len(minutes))
     steps: dict[int, Counter[str]] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -11,10 +11,13 @@ from orders.report.kept_sums import Sums, sums_of
 from orders.report.more_stock import MoreStock, with_twice_the_stock
 from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, times_of, units_of_items
 from orders.report.sale_faults import Fault, faults_of
+from seckill.live.answer_counts import MINUTE_KEPT_SECONDS
 from seckill.live.staff_figures import names_of
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from shop.databases.replica import may_lag
+
+MINUTES_KEPT = timedelta(seconds=MINUTE_KEPT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,9 @@ class Report:
                 "server was away or was emptied. More people asked than this report says."
             )
             yield text % {"orders": orders, "counted": counted}
+        if min(now, self.sale.closes_at) - self.sale.opens_at > MINUTES_KEPT:
+            text = _("The chart of the answers has the last %(days)d days only: minutes are not kept for longer.")
+            yield text % {"days": MINUTES_KEPT.days}
         yield _("Answers are counted, not people. Somebody who asked twice counts twice.")
         yield _("People who saw “sold out” on the page and did not ask are not counted.")
 

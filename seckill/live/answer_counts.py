@@ -21,9 +21,11 @@ from shop.background.process_counts import ProcessCounts
 ERROR = "error"
 WORDS = (*(outcome.value for outcome in Outcome), ERROR)
 
-# Seconds are kept for boards that look back, minutes and the sums of an item for a report after the sale.
+# Seconds are kept for boards that look back, minutes and the sums of an item for a report after the sale. An item that
+# people ask for day and night has some thousand counts of minutes a day.
 SECOND_KEPT_SECONDS = 20 * 60
 DAY_SECONDS = 24 * 3600
+MINUTE_KEPT_SECONDS = 14 * DAY_SECONDS
 ITEM_KEPT_SECONDS = 60 * DAY_SECONDS
 
 ALL = "seckill.answers"
@@ -70,7 +72,7 @@ def add_to_sums(counts: Mapping[tuple[int, str], int], *, second: int) -> None:
         pipeline.hincrby(ALL, word, count)
     for item_id in {item_id for item_id, _word in counts}:
         pipeline.expire(key_of_second(item_id, second), SECOND_KEPT_SECONDS)
-        pipeline.expire(key_of_day(item_id, second // DAY_SECONDS), ITEM_KEPT_SECONDS)
+        pipeline.expire(key_of_day(item_id, second // DAY_SECONDS), MINUTE_KEPT_SECONDS)
         pipeline.expire(key_of(item_id), ITEM_KEPT_SECONDS)
     pipeline.execute()
 
@@ -100,7 +102,7 @@ def of_minutes(item_ids: Sequence[int], *, first: int, last: int) -> dict[int, C
 
     A hash for each day, so that no answer of the server is large. Older days than are kept are not asked for.
     """
-    oldest = int(time.time() - ITEM_KEPT_SECONDS) // 60
+    oldest = int(time.time() - MINUTE_KEPT_SECONDS) // 60
     days = range(max(first, oldest) * 60 // DAY_SECONDS, last * 60 // DAY_SECONDS + 1)
     pipeline = get_redis_connection("default").pipeline(transaction=False)
     for day in days:

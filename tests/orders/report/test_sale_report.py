@@ -89,16 +89,16 @@ def test_it_says_what_was_asked_for_sold_and_returned(sold: SaleItem) -> None:
 
 def test_it_says_which_faults_there_were(sold: SaleItem) -> None:
     opened = Sale.objects.get(pk=sold.sale_id).opens_at
-    for minute, word in ((1, "error"), (3, Outcome.UNAVAILABLE)):
+    for minute, word in ((-1, "error"), (-3, Outcome.UNAVAILABLE)):
         second = int(opened.timestamp()) + 60 * minute
         answer_counts.add_to_sums({(sold.pk, word): 2}, second=second)
     Order.objects.filter(pk=order_of(sold, new_buyers(1)[0]).pk).update(
         created_at=timezone.now() + timedelta(minutes=5)
     )
     first, second, late = report(sold).faults
-    # Four in the first minute and two in the next are one fault.
-    assert [(fault.kind, fault.value) for fault in (first, second)] == [("errors", 6), ("errors", 2)]
-    assert (first.until - first.since, second.until - second.since) == (timedelta(minutes=2), timedelta(minutes=1))
+    # Two in a minute and four in the next are one fault.
+    assert [(fault.kind, fault.value) for fault in (first, second)] == [("errors", 2), ("errors", 6)]
+    assert (first.until - first.since, second.until - second.since) == (timedelta(minutes=1), timedelta(minutes=2))
     assert (late.kind, late.value >= 299) == ("seconds_from_yes_to_order", True)
 
 
