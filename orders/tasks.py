@@ -19,6 +19,7 @@ from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
+from orders.report import kept_sums
 from seckill.changes.journal import sweep_changes
 from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
@@ -222,6 +223,12 @@ def archive_sales() -> int:
     """Take sales that were over long ago out of the store."""
     drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
     return archiving.archive_due(seconds_max=BUDGET_SECONDS)
+
+
+@sweep(queue="celery", every_seconds=600.0)
+def keep_sale_reports() -> int:
+    """Keep what the report of an ended sale could not find out later. Returns of how many sales."""
+    return kept_sums.keep_due(seconds_max=BUDGET_SECONDS)
 
 
 @sweep(queue="celery", every_seconds=3600.0)

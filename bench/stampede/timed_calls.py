@@ -30,8 +30,9 @@ class CallTimes:
 class TimedCalls:
     """Calls from many threads, each on a connection of its own, until `end`."""
 
-    def __init__(self, *, address: Address) -> None:
+    def __init__(self, *, address: Address, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._address = address
+        self._pause_seconds = pause_seconds
         self._ended = threading.Event()
         # By kind of call.
         self._seconds: defaultdict[str, list[float]] = defaultdict(list)
@@ -55,7 +56,7 @@ class TimedCalls:
         if status not in (200, 201):
             self._failed[kind] += 1
             reply = {}
-        self._ended.wait(PAUSE_SECONDS)
+        self._ended.wait(self._pause_seconds)
         return reply
 
     def times(self, kind: str) -> CallTimes:
@@ -73,9 +74,11 @@ class TimedCalls:
 class CallingThreads:
     """Threads that make timed calls from the beginning of the `with` to its end."""
 
-    def __init__(self, *, address: Address, work: Mapping[str, Callable[[], None]]) -> None:
+    def __init__(
+        self, *, address: Address, work: Mapping[str, Callable[[], None]], pause_seconds: float = PAUSE_SECONDS
+    ) -> None:
         """`work` is what each thread does until `self._calls.ended`, by the thread's name."""
-        self._calls = TimedCalls(address=address)
+        self._calls = TimedCalls(address=address, pause_seconds=pause_seconds)
         self._threads = [threading.Thread(target=target, name=name) for name, target in work.items()]
 
     def __enter__(self) -> Self:
@@ -94,11 +97,18 @@ class CallingThreads:
 class Visitors(CallingThreads):
     """A thread for each page that asks for it again and again."""
 
-    def __init__(self, *, address: Address, pages: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
+    def __init__(
+        self,
+        *,
+        address: Address,
+        pages: Mapping[str, tuple[str, Mapping[str, str]]],
+        pause_seconds: float = PAUSE_SECONDS,
+    ) -> None:
         """`pages` are paths and headers by name."""
         self._names = list(pages)
         super().__init__(
             address=address,
+            pause_seconds=pause_seconds,
             work={
                 f"visitor-{name}": partial(self._visit, name, path, dict(headers))
                 for name, (path, headers) in pages.items()

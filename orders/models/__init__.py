@@ -1,6 +1,7 @@
 from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
+from orders.models.kept_report import KeptReport
 from orders.models.mail import Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
@@ -16,6 +17,7 @@ from orders.models.order_line import OrderLine
 from orders.models.payment import Payment, PaymentEvent, RecordedPayment
 from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.shipping import ShippingMethod, ShippingPrice
+from orders.models.store_repair import StoreRepair
 
 __all__ = [
     "ATTENTION_TO_DO",
@@ -29,6 +31,7 @@ __all__ = [
     "CartLine",
     "Document",
     "IdempotentCall",
+    "KeptReport",
     "Mail",
     "Order",
     "OrderLine",
@@ -41,6 +44,7 @@ __all__ = [
     "ShippingAddress",
     "ShippingMethod",
     "ShippingPrice",
+    "StoreRepair",
     "with_lines",
     "with_refunded_units",
 ]

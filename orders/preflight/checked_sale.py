@@ -1,4 +1,4 @@
-"""The page of a sale in the admin, with its pre-flight."""
+"""The page of a sale in the admin, with its pre-flight and its report."""
 
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from unfold.decorators import action
 
 from orders.preflight import page
 from orders.preflight.kept import last_result
+from orders.report.pages import report_file, report_page
 from seckill.models import Sale
 from seckill.staff.publish_page import Risk
 from seckill.staff.sale_admin import SaleAdmin
@@ -24,7 +25,10 @@ class CheckedSaleAdmin(SaleAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         look = self.admin_site.admin_view(self.look_view)
+        report, file = self.admin_site.admin_view(report_page), self.admin_site.admin_view(report_file)
         return [
+            path("<int:sale_id>/report/", report, name="seckill_sale_report"),
+            path("<int:sale_id>/report.<slug:kind>", file, name="seckill_sale_report_file"),
             path("<int:sale_id>/preflight/<uuid:run>/<int:number>/", look, name="seckill_sale_preflight_look"),
             *super().get_urls(),
         ]
@@ -34,6 +38,8 @@ class CheckedSaleAdmin(SaleAdmin):
 
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
+        if obj and obj.is_published:
+            context["report_url"] = reverse("admin:seckill_sale_report", args=[obj.pk])
         if obj and obj.closes_at > timezone.now() and self.has_change_permission(request, obj):
             result = last_result(obj.pk)
             context |= {"checked": result, "check_verdict": page.verdict_on(result) if result else ""}

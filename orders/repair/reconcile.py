@@ -28,9 +28,10 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.utils import timezone
 
 from orders.life import intake
-from orders.models import SOLD, Attention, Order, OrderLine, OrderStatus
+from orders.models import SOLD, Attention, Order, OrderLine, OrderStatus, StoreRepair
 from orders.repair import replaced_database
 from orders.units.taken import accept_only
 from seckill import ledger
@@ -116,6 +117,8 @@ def reconcile(
         # An item that an earlier release verified has no timeline.
         replaced = bool(noted and timeline) and noted != timeline
         item_state.mark_unverified(item_id=item_id)
+        # One that a killed process has begun goes on.
+        StoreRepair.objects.get_or_create(item_id=item_id, ended_at=None, defaults={"began_at": timezone.now()})
         accept_only(item_id=item_id, incarnation=incarnation)
         if replaced:
             # First, since others may have their units.
@@ -133,6 +136,9 @@ def reconcile(
             if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
                 raise StillDiffers(f"sale item {item_id}: {result}")
         check_held(item_id=item_id)
+        # Before the item is verified: one that stays open would go on with the next reconcile, days later.
+        begun = StoreRepair.objects.filter(item_id=item_id, ended_at=None)
+        begun.update(ended_at=timezone.now(), differed=result.differed)
         item_state.mark_verified(item_id=item_id, incarnation=incarnation, timeline=timeline)
         journal.apply_pending(item_id=item_id)
     result.seconds = time.monotonic() - started_s

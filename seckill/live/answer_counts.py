@@ -1,4 +1,4 @@
-"""How many calls to reserve were answered with which word: for each item and second, in all web processes and hosts.
+"""How many calls to reserve were answered with which word: for each item, minute and second, in all web processes.
 
 An answer is counted where it is made: by the gate, by the hot lane, or by `reservation.reserve` for a view. Counting
 adds to a dict of the process. Once a second a thread adds the sums to those of all processes in the cache server, in
@@ -21,9 +21,12 @@ from shop.background.process_counts import ProcessCounts
 ERROR = "error"
 WORDS = (*(outcome.value for outcome in Outcome), ERROR)
 
-# Seconds are kept for boards that look back, and the sums of an item for a report after the sale.
+# Seconds are kept for boards that look back, minutes and the sums of an item for a report after the sale. An item that
+# people ask for day and night has some thousand counts of minutes a day.
 SECOND_KEPT_SECONDS = 20 * 60
-ITEM_KEPT_SECONDS = 60 * 24 * 3600
+DAY_SECONDS = 24 * 3600
+MINUTE_KEPT_SECONDS = 14 * DAY_SECONDS
+ITEM_KEPT_SECONDS = 60 * DAY_SECONDS
 
 ALL = "seckill.answers"
 
@@ -64,10 +67,12 @@ def add_to_sums(counts: Mapping[tuple[int, str], int], *, second: int) -> None:
     pipeline = get_redis_connection("default").pipeline(transaction=False)
     for (item_id, word), count in counts.items():
         pipeline.hincrby(key_of_second(item_id, second), word, count)
+        pipeline.hincrby(key_of_day(item_id, second // DAY_SECONDS), f"{second // 60} {word}", count)
         pipeline.hincrby(key_of(item_id), word, count)
         pipeline.hincrby(ALL, word, count)
     for item_id in {item_id for item_id, _word in counts}:
         pipeline.expire(key_of_second(item_id, second), SECOND_KEPT_SECONDS)
+        pipeline.expire(key_of_day(item_id, second // DAY_SECONDS), MINUTE_KEPT_SECONDS)
         pipeline.expire(key_of(item_id), ITEM_KEPT_SECONDS)
     pipeline.execute()
 
@@ -92,6 +97,26 @@ def of_seconds(item_ids: Sequence[int], seconds: Sequence[int]) -> dict[int, Cou
     return found
 
 
+def of_minutes(item_ids: Sequence[int], *, first: int, last: int) -> dict[int, Counter[str]]:
+    """The same for each minute since 1970 in which somebody asked, of all the items together.
+
+    A hash for each day, so that no answer of the server is large. Older days than are kept are not asked for.
+    """
+    oldest = int(time.time() - MINUTE_KEPT_SECONDS) // 60
+    days = range(max(first, oldest) * 60 // DAY_SECONDS, last * 60 // DAY_SECONDS + 1)
+    pipeline = get_redis_connection("default").pipeline(transaction=False)
+    for day in days:
+        for item_id in item_ids:
+            pipeline.hgetall(key_of_day(item_id, day))
+    found: dict[int, Counter[str]] = {}
+    for counts in pipeline.execute():
+        for field, count in counts.items():
+            minute, word = field.decode().split(" ")
+            if first <= int(minute) <= last:
+                found.setdefault(int(minute), Counter())[word] += int(count)
+    return found
+
+
 def read_all(keys: Iterable[str]) -> list[dict[str, int]]:
     pipeline = get_redis_connection("default").pipeline(transaction=False)
     for key in keys:
@@ -110,6 +135,10 @@ def key_of(item_id: int) -> str:
 
 def key_of_second(item_id: int, second: int) -> str:
     return f"{ALL}.{item_id}.{second}"
+
+
+def key_of_day(item_id: int, day: int) -> str:
+    return f"{ALL}.{item_id}.day.{day}"
 
 
 answer_counts = AnswerCounts()

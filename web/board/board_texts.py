@@ -4,9 +4,6 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from seckill.live.answer_counts import ERROR
-from seckill.outcomes import HTTP, Outcome
-
 
 @dataclass(frozen=True, slots=True)
 class Away:
@@ -15,24 +12,6 @@ class Away:
     name: str
     old: str
     unknown: str
-
-
-def groups() -> dict[str, str]:
-    """The answers in the chart, by their keys in web/board/figures.py."""
-    return {
-        "yes": _("Yes"),
-        "none_left": _("No: not enough left"),
-        "not_on_sale": _("No: not on sale"),
-        "of_buyer": _("No: limit of the buyer"),
-        "failed": _("Errors"),
-    }
-
-
-def words() -> dict[str, str]:
-    """Each answer by its word, a yes first."""
-    first = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
-    outcomes = [*first, *(outcome for outcome in Outcome if outcome not in first)]
-    return {**{outcome.value: str(HTTP[outcome].title) for outcome in outcomes}, ERROR: _("Error of the shop")}
 
 
 def script_texts() -> dict[str, str]:

@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
-from orders.models import REFUNDS, SOLD, OrderLine
+from orders.models import OrderLine
+from orders.report.order_figures import WAS_PAID
 from seckill import ledger
 from seckill.items.archive import final_counters
 from seckill.ledger import Counters
 from seckill.live import answer_counts
-from seckill.live.answer_counts import ERROR
+from seckill.live.answer_groups import GROUPS
 from seckill.models import Sale, SaleChange
 from seckill.outbox import outbox
 from seckill.outbox.outbox import Waiting
-from seckill.outcomes import Outcome
 from seckill.staff.phase_filter import state_of
 from shop.background.bounded_thread import BoundedThread
 from shop.times.timestamps import now_ms
@@ -42,17 +42,6 @@ ANSWER_SECONDS = 0.7
 DATABASE_REST_SECONDS = 2.0
 # A board that nobody has looked at for so long is forgotten.
 UNSEEN_SECONDS = 60.0
-
-# The answers as the chart shows them. Together they are all who asked.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "yes": (Outcome.RESERVED, Outcome.ALREADY_RESERVED),
-    "none_left": (Outcome.SOLD_OUT, Outcome.HELD_BY_OTHERS, Outcome.TOO_FEW_LEFT),
-    "not_on_sale": (Outcome.NOT_OPEN, Outcome.PAUSED, Outcome.CLOSED),
-    "of_buyer": (Outcome.LIMIT_REACHED, Outcome.HOLD_ENDED),
-    "failed": (Outcome.UNAVAILABLE, ERROR),
-}
-# Orders that were paid, whatever became of them.
-PAID = Q(order__status__in=(*SOLD, *REFUNDS))
 
 # Not those of /metrics: a board must not wait for a scrape.
 THREADS = {name: BoundedThread(name=f"board-{name}") for name in ("cache", "reservation_store", "database")}
@@ -196,7 +185,7 @@ def read_orders(sale_id: int) -> Orders:
     sale = Sale.objects.get(pk=sale_id)
     items = list(sale.items.select_related("sale"))
     lines = OrderLine.objects.filter(sale_item__in=items).values_list("sale_item")
-    counted = lines.annotate(orders=Count("pk"), paid=Count("pk", filter=PAID))
+    counted = lines.annotate(orders=Count("pk"), paid=Count("pk", filter=WAS_PAID))
     counts = {item.pk: (0, 0) for item in items} | {item_id: (orders, paid) for item_id, orders, paid in counted}
     changes = SaleChange.objects.filter(item__sale=sale).order_by("-pk").values_list("pk", "status")
     archived = {item.pk: final_counters(item, now=sale.closes_at) for item in items if item.archived_at}

@@ -19,14 +19,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from seckill.live.answer_groups import group_names, word_names
+from seckill.live.page_texts import phase_texts
 from seckill.live.staff_figures import names_of
 from seckill.models import Sale
+from seckill.phase import Phase
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, is_over
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
 from shop.http.compression import uncompressed
-from web.board.board_texts import groups, script_texts, sources, words
+from web.board.board_texts import script_texts, sources
 from web.board.figures import Boards
 
 TOKEN_SECONDS = 3600
@@ -50,21 +53,25 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
     names = names_of(items)
     may_change = request.user.has_perm("seckill.change_sale")
     may_change_items = may_change and not is_over(sale)
+    phase, phase_text = labelled_phase(sale)
+    moments = {Phase.UPCOMING: sale.opens_at, Phase.OPEN: sale.closes_at, Phase.PAUSED: sale.closes_at}
     context: dict[str, Any] = {
         **admin.site.each_context(request),
         "opts": Sale._meta,
         "title": _("Live board"),
         "sale": sale,
         "zone": timezone.get_current_timezone_name(),
-        "phase": labelled_phase(sale)[1],
+        "phase": phase_text,
+        "next_moment": moments.get(Phase(phase)),
+        "next_text": phase_texts()[phase],
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
         "figures_url": reverse("board-figures", args=[sale.pk]),
         "token": token_of(sale_id=sale.pk, item_ids=[item.pk for item in items]),
         "buttons": buttons_of(sale) if may_change else [],
         "rows": [(item, names[item.pk], buttons_of_item(item) if may_change_items else []) for item in items],
         "journal": journal_of(sale, names=names),
-        "groups": groups(),
-        "words": words(),
+        "groups": group_names(),
+        "words": word_names(),
         "sources": sources(),
         "texts": script_texts(),
     }

@@ -134,6 +134,23 @@ TARGETS = (
         bound=0.7,
     ),
     Target(
+        title="web CPU of accepted with 20 viewers of the live board ÷ without",
+        part="watched",
+        other="watched",
+        figure=figure("web_us_watched"),
+        other_figure=figure("web_us_alone"),
+        bound=1.03,
+        at_most=True,
+        strict=True,
+    ),
+    Target(
+        title="accepted with 20 viewers of the live board ÷ without, by rate",
+        part="watched",
+        other="watched",
+        figure=figure("per_second_watched"),
+        other_figure=figure("per_second_alone"),
+    ),
+    Target(
         title="lag from the last yes to the last order, 5,000 units",
         part="sell-out",
         figure=figure("lag_s"),

@@ -1,6 +1,9 @@
 // The live board of a sale: fetches its figures each second, and draws them. The figures need no sign-in but a token of
 // the page, so that they come while PostgreSQL is away. When the sale changes, the page's own parts are renewed.
 
+import { start } from "../shop/countdown.js";
+import { addSample } from "../shop/server_clock.js";
+
 const EVERY_MS = 1000;
 const PATIENCE_MS = 5000;
 // The token is good for an hour.
@@ -143,6 +146,7 @@ const renew = async () => {
 
 const refresh = async () => {
     const {token} = board.querySelector("[data-token]").dataset;
+    const sentAt = performance.now();
     const response = await fetch(board.dataset.figures, {
         headers: {Authorization: `Board ${token}`},
         credentials: "omit",
@@ -157,6 +161,7 @@ const refresh = async () => {
     }
     if (!response.ok) throw new Error(response.status);
     const answer = await response.json();
+    addSample(answer.now_ms, sentAt, performance.now());
     const changed = latest && answer.version && latest.version && answer.version !== latest.version;
     latest = answer;
     write(problem, "");
@@ -178,6 +183,7 @@ const tick = async () => {
     setTimeout(tick, EVERY_MS);
 };
 tick();
+start();
 
 const fullScreen = board.querySelector("[data-full-screen]");
 fullScreen.hidden = !document.fullscreenEnabled;

@@ -50,6 +50,7 @@ def test_it_follows_buyers_and_changes(
     sign_in(context, shop_manager)
     open_board(page, live_shop, on_sale)
     caller = Caller(live_shop, on_sale)
+    expect(page.locator("[data-countdown]")).to_have_text(re.compile(r"^(1:00:00|5\d:\d\d)$"), timeout=PATIENCE_MS)
     assert [caller.reserve(pass_for(buyer, on_sale))[0] for buyer in new_buyers(5)] == [201] * 3 + [409] * 2
     # Then figures, table and chart show it
     expect(page.locator("[data-sum=left]")).to_have_text("0", timeout=PATIENCE_MS)

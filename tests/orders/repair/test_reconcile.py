@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from orders import tasks
 from orders.life import intake, lifecycle, settlement
-from orders.models import Order, OrderStatus
+from orders.models import Order, OrderStatus, StoreRepair
 from orders.repair import reconcile
 from orders.repair.audit import RESULT_KEY, audit
+from orders.report.sale_report import report_of
 from seckill import ledger
 from seckill.changes import journal
 from seckill.items import item_state
@@ -69,6 +70,22 @@ def test_a_restarted_store_is_unavailable_until_it_was_compared(journey: ItemJou
     assert journey.try_to_reserve(reservation_id=reservations["ordered"]) == Outcome.ALREADY_RESERVED
     assert journey.try_to_reserve() == Outcome.RESERVED
     assert tasks.watch_store() == 0
+
+
+def test_the_report_of_the_sale_says_when_an_item_was_compared(journey: ItemJourney) -> None:
+    journey.paid()
+    journey.restart()
+    assert tasks.watch_store() == 1
+    journey.client.flushall()
+    with mock.patch.object(reconcile, "repair_batch", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        tasks.watch_store()
+    (begun,) = StoreRepair.objects.filter(ended_at=None)
+    assert tasks.watch_store() == 1
+    compared, corrected = report_of(Sale.objects.get(items=journey.item_id)).faults
+    assert (compared.kind, corrected.kind) == ("store_compared", "store_corrected")
+    # It was unavailable since the first attempt.
+    assert corrected.since == begun.began_at
+    assert not StoreRepair.objects.filter(ended_at=None).exists()
 
 
 def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(journey: ItemJourney) -> None:

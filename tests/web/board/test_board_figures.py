@@ -14,13 +14,14 @@ from pytest_django import Settings
 
 from orders.life import lifecycle
 from seckill.live import answer_counts
+from seckill.live.answer_groups import GROUPS
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from tests.processes import wait_until
 from tests.steps.buying import order_of, reserve
 from tests.steps.store import store_away
 from web.board import figures
-from web.board.figures import GROUPS, SHOWN_SECONDS, WRITTEN_AFTER_SECONDS, Board
+from web.board.figures import SHOWN_SECONDS, WRITTEN_AFTER_SECONDS, Board
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,14 +1,16 @@
 """The live board of a sale: who sees it, and what it needs PostgreSQL for."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import employee
@@ -40,6 +42,24 @@ def test_staff_who_may_see_sales_see_the_board_and_change_it_if_they_may(
     assert page.status_code == 200
     assert ("End now" in page.text) == (right == "change_sale")
     assert figures_of(client, item, token_in(client, item)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "paused", "text"),
+    [(60, 3600, False, "Opens in"), (-60, 60, False, "Open, closes in"), (-60, 60, True, "Paused, closes in")],
+)
+def test_it_counts_down_to_the_opening_and_then_to_the_end(
+    as_manager: Client, item: SaleItem, opens: int, closes: int, paused: bool, text: str
+) -> None:
+    now = timezone.now()
+    times = {"opens_at": now + timedelta(seconds=opens), "closes_at": now + timedelta(seconds=closes)}
+    Sale.objects.filter(pk=item.sale_id).update(**times, paused=paused)
+    page = as_manager.get(page_of(item)).text
+    assert text in page
+    assert f'data-countdown="{int((now + timedelta(seconds=60)).timestamp() * 1000)}"' in page
+    over = {"opens_at": now - timedelta(seconds=2), "closes_at": now - timedelta(seconds=1)}
+    Sale.objects.filter(pk=item.sale_id).update(**over)
+    assert "data-countdown" not in as_manager.get(page_of(item)).text
 
 
 def test_others_do_not(client: Client, item: SaleItem, buyer: User, shop_manager: User) -> None:

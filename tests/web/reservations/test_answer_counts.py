@@ -1,6 +1,7 @@
 """Each answer to a call to reserve is counted once, by its word, whoever gives it."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -85,6 +86,16 @@ def test_views_count_with_a_pass_and_the_page_without_javascript_too(
     assert counted(counts, item) == {"reserved": 2, "already_reserved": 1, "limit_reached": 1}
     seconds = answer_counts.of_seconds([item.pk], [SECOND, SECOND + 1])
     assert (seconds[SECOND]["reserved"], seconds[SECOND + 1].total()) == (2, 0)
+
+
+@pytest.mark.django_db
+def test_minutes_are_kept_for_a_report(item: SaleItem) -> None:
+    """Over midnight, and within the minutes that are asked for."""
+    last = int(time.time()) // answer_counts.DAY_SECONDS * answer_counts.DAY_SECONDS // 60 - 1
+    for minute, count in ((last - 1, 1), (last, 2), (last, 3), (last + 1, 4), (last + 2, 5)):
+        answer_counts.add_to_sums({(item.pk, Outcome.SOLD_OUT): count}, second=minute * 60 + 59)
+    found = answer_counts.of_minutes([item.pk], first=last, last=last + 1)
+    assert found == {last: {"sold_out": 5}, last + 1: {"sold_out": 4}}
 
 
 @pytest.mark.django_db

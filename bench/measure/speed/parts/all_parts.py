@@ -3,6 +3,7 @@
 from bench.measure.speed.part import Part
 from bench.measure.speed.parts import (
     bare_parts,
+    board_parts,
     cluster_parts,
     command_parts,
     journey_parts,
@@ -15,6 +16,7 @@ PARTS: tuple[Part, ...] = (
     *bare_parts.PARTS,
     *reading_parts.PARTS,
     *reserving_parts.PARTS,
+    *board_parts.PARTS,
     *store_parts.PARTS,
     *cluster_parts.PARTS,
     *command_parts.PARTS,

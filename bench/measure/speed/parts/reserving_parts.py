@@ -6,6 +6,7 @@ Each accepted reservation must become an order, and no unit is sold twice.
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -85,13 +86,22 @@ def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, server: Server) -
     return measure_ask(server, ask, load=load)
 
 
-def accepted(server: Server, *, connections: int = CONNECTIONS) -> Sample:
-    """Buyers reserve as fast as they are answered, for the time of a run, with a pass each. Raises WrongAnswer."""
+def accepted(
+    server: Server,
+    *,
+    connections: int = CONNECTIONS,
+    beside: Callable[[SaleItem], AbstractContextManager[object]] = nullcontext,
+) -> Sample:
+    """Buyers reserve as fast as they are answered, for the time of a run, with a pass each. Raises WrongAnswer.
+
+    `beside` is entered while they do.
+    """
     warm_up(server)
     count = ACCEPTED_PER_SECOND_MAX * server.seconds
     item, file = item_with_passes(server, quantity=count, passes=count)
-    cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
-    report = run_wrk(load_of(server, item, file, connections=connections), seconds=server.seconds)
+    with beside(item):
+        cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
+        report = run_wrk(load_of(server, item, file, connections=connections), seconds=server.seconds)
     wrk_seconds = ended_children_seconds() - wrk_before
     if report.requests >= count:
         raise WrongAnswer(f"all {count:,} passes were used before the end of the run, so its rate is not known")

@@ -1,0 +1,134 @@
+"""The report of a sale: what was asked for, what was sold, and what is not known."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from orders.report.kept_sums import Sums, sums_of
+from orders.report.more_stock import MoreStock, with_twice_the_stock
+from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, times_of, units_of_items
+from orders.report.sale_faults import Fault, faults_of
+from seckill.live.answer_counts import MINUTE_KEPT_SECONDS
+from seckill.live.staff_figures import names_of
+from seckill.models import Sale, SaleItem
+from seckill.outcomes import Outcome
+from shop.databases.replica import may_lag
+
+MINUTES_KEPT = timedelta(seconds=MINUTE_KEPT_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item. `asked` None means not known; `offered` None means unlimited."""
+
+    item: SaleItem
+    name: str
+    offered: int | None
+    asked: int | None
+    units: ItemUnits
+
+    @property
+    def sold(self) -> int:
+        """Units that are paid and not returned."""
+        return self.units.paid_units - self.units.refunded_units
+
+    @property
+    def sold_again(self) -> int:
+        """Units that were sold after somebody else had them. Units have no names, so this is the least it can be."""
+        if self.offered is None:
+            return 0
+        return min(max(self.sold - (self.offered - self.units.returned_units), 0), self.units.returned_units)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`made_at` is when it was asked for."""
+
+    sale: Sale
+    made_at: datetime
+    rows: Sequence[ItemRow]
+    times: Times
+    curve: Curve
+    sums: Sums
+    faults: Sequence[Fault]
+    more_stock: MoreStock | None
+
+    @property
+    def total(self) -> ItemUnits:
+        return sum((row.units for row in self.rows), ItemUnits())
+
+    @property
+    def offered(self) -> int | None:
+        limited = [row.offered for row in self.rows if row.offered is not None]
+        return sum(limited) if len(limited) == len(self.rows) else None
+
+    @property
+    def asked(self) -> int | None:
+        return None if self.sums.answers is None else self.sums.words.total()
+
+    @property
+    def sold(self) -> int:
+        return sum(row.sold for row in self.rows)
+
+    @property
+    def sold_again(self) -> int:
+        return sum(row.sold_again for row in self.rows)
+
+    @property
+    def paid_share(self) -> float | None:
+        """Of the orders, those that were paid."""
+        return self.total.paid_orders / self.total.orders if self.total.orders else None
+
+    @property
+    def unknown(self) -> Iterator[str]:
+        """What the report cannot say, in sentences."""
+        now, orders = self.made_at, self.total.orders + self.total.rejected_orders
+        if now < self.sale.closes_at:
+            yield _("The sale is not over. All figures are those of now.")
+        elif self.total.waiting_units:
+            yield _("Some units are still held by buyers who have not paid yet.")
+        if self.sums.answers is None:
+            yield _("The cache server does not answer. Who asked, and what they were told, is not known now.")
+        elif (counted := self.sums.words[Outcome.RESERVED]) < orders:
+            text = _(
+                "%(orders)d reservations became orders, but only %(counted)d answers of yes were counted: the cache "
+                "server was away or was emptied. More people asked than this report says."
+            )
+            yield text % {"orders": orders, "counted": counted}
+        if min(now, self.sale.closes_at) - self.sale.opens_at > MINUTES_KEPT:
+            text = _("The chart of the answers has the last %(days)d days only: minutes are not kept for longer.")
+            yield text % {"days": MINUTES_KEPT.days}
+        yield _("Answers are counted, not people. Somebody who asked twice counts twice.")
+        yield _("People who saw “sold out” on the page and did not ask are not counted.")
+
+
+@may_lag
+def report_of(sale: Sale) -> Report:
+    """About ten statements, however many orders and items there are."""
+    items = list(sale.items.select_related("sale", "variant__product").order_by("pk"))
+    names, sums, units = names_of(items), sums_of(sale), units_of_items(sale)
+    times = times_of(sale)
+    rows = [
+        ItemRow(
+            item=item,
+            name=names[item.pk],
+            offered=item.offered,
+            asked=None if sums.answers is None else sum(sums.answers.get(item.pk, {}).values()),
+            units=units.get(item.pk, ItemUnits()),
+        )
+        for item in items
+    ]
+    offered: Mapping[int, int | None] = {row.item.pk: row.offered for row in rows}
+    return Report(
+        sale=sale,
+        made_at=timezone.now(),
+        rows=rows,
+        times=times,
+        curve=curve_of(sale, last_at=times.last_at, item_ids=[item.pk for item in items]),
+        sums=sums,
+        faults=list(faults_of(sale, names=names, sums=sums, total=sum(units.values(), ItemUnits()), times=times)),
+        more_stock=with_twice_the_stock(offered=offered, units=units, answers=sums.answers or {}),
+    )

@@ -1,0 +1,5 @@
+// The button that prints the report.
+for (const button of document.querySelectorAll("[data-print]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => window.print());
+}

@@ -1,0 +1,43 @@
+"""The report of a sale in a real browser: its charts are drawn, and it is for a phone and for everybody."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from orders.life import lifecycle
+from seckill.live import answer_counts
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from shop.models import Product
+from tests.browser.conftest import width_of
+from tests.browser.screen import PHONE, opened, serious_faults
+from tests.steps.buying import order_of
+from tests.steps.shop import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+# Pixels of a canvas that are not empty.
+DRAWN = """canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"""
+
+
+def test_its_charts_are_drawn_on_a_phone_and_a_table_says_the_same(
+    live_shop: str, browser: Browser, shop_manager: User, sign_in: SignIn, product: Product, buyer: User
+) -> None:
+    item: SaleItem = make_item(product)
+    lifecycle.pay(order_id=order_of(item, buyer).pk)
+    second = int(item.sale.opens_at.timestamp())
+    answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1, (item.pk, Outcome.SOLD_OUT): 9}, second=second)
+    with opened(browser, width=PHONE, scheme="dark", locale="zh-CN") as page:
+        sign_in(page.context, shop_manager)
+        page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/report/")
+        expect(page.locator("canvas")).to_have_count(2)
+        page.wait_for_function(f"[...document.querySelectorAll('canvas')].every({DRAWN})")
+        tables = page.locator("details")
+        for number in range(2):
+            tables.nth(number).locator("summary").click()
+        expect(tables.nth(1).locator("tbody tr")).to_contain_text("9")
+        assert width_of(page) == PHONE
+        assert serious_faults(page) == []

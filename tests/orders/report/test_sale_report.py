@@ -1,0 +1,183 @@
+"""The report of a sale: its figures from orders and answers, who sees it, its files, and what it costs."""
+
+import csv
+from datetime import timedelta
+from io import BytesIO, StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+from openpyxl import load_workbook
+from pytest_django import Settings
+
+from orders.life import lifecycle
+from orders.models import Order, ShippingAddress
+from orders.report.order_figures import step_for
+from orders.report.sale_report import report_of
+from seckill.live import answer_counts
+from seckill.models import Sale, SaleItem
+from seckill.outcomes import Outcome
+from shop.languages.buyer_language import store_language
+from tests.steps.buying import ADDRESS, drained, let_deadlines_pass, make_orders, new_buyers, order_of, reserve_often
+from tests.steps.shop import goods, make_item, statements_for, text_of
+from tests.steps.staff import employee
+from tests.steps.store import store_away
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(item: SaleItem) -> str:
+    return f"/admin/seckill/sale/{item.sale_id}/report/"
+
+
+def file_of(item: SaleItem, kind: str) -> str:
+    return f"/admin/seckill/sale/{item.sale_id}/report.{kind}"
+
+
+def report(item: SaleItem) -> Any:
+    return report_of(Sale.objects.get(pk=item.sale_id))
+
+
+@pytest.fixture
+def sold(item: SaleItem) -> SaleItem:
+    """Of five units, five were reserved, one expired and was sold to somebody else; one was refunded."""
+    opened = item.sale.opens_at
+    first = [order_of(item, buyer) for buyer in new_buyers(5)]
+    Order.objects.filter(pk=first[0].pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert lifecycle.expire_overdue() == 1
+    paying = [*first[1:], order_of(item, new_buyers(1)[0])]
+    for number, order in enumerate(paying):
+        assert lifecycle.pay(order_id=order.pk)
+        # Paid after 10, 20, … 50 seconds.
+        reserved_at = opened + timedelta(seconds=number)
+        paid_at = reserved_at + timedelta(seconds=10 * (number + 1))
+        Order.objects.filter(pk=order.pk).update(reserved_at=reserved_at, ended_at=paid_at)
+        store_language(user_id=order.reserved_by, language="zh-hans" if number else "en")
+        if number < 3:
+            ShippingAddress.objects.create(order=order, **{**ADDRESS, "country": "DE" if number else "CN"})
+    Order.objects.filter(pk=first[0].pk).update(reserved_at=opened)
+    assert lifecycle.refund(order_id=paying[-1].pk, units_back=True)
+    second = int(opened.timestamp())
+    told = {Outcome.RESERVED: 6, Outcome.HELD_BY_OTHERS: 30, Outcome.SOLD_OUT: 10, Outcome.UNAVAILABLE: 4}
+    answer_counts.add_to_sums({(item.pk, word): count for word, count in told.items()}, second=second)
+    return item
+
+
+def test_it_says_what_was_asked_for_sold_and_returned(sold: SaleItem) -> None:
+    found = report(sold)
+    (row,) = found.rows
+    assert (row.offered, row.asked, row.units.orders, row.units.units) == (5, 50, 6, 6)
+    assert (row.units.paid_units, row.units.expired_units, row.units.refunded_units, row.sold) == (5, 1, 1, 4)
+    # Three units were surely never back: the four that are sold are one more.
+    assert (row.units.returned_units, row.sold_again) == (2, 1)
+    assert (row.units.revenue_minor, row.units.refunded_minor) == (5 * 1900, 1900)
+    assert found.paid_share == 5 / 6
+    # Of those who kept it, who paid after 10, 20, 30 and 40 seconds.
+    assert found.times.pay_median == timedelta(seconds=25)
+    assert found.times.pay_p90 == timedelta(seconds=37)
+    assert found.curve.in_all[-1] == 6
+    assert found.curve.units[sold.pk] == [2, 1, 1, 1, 1]
+    assert found.sums.words[Outcome.HELD_BY_OTHERS] == 30
+    assert [+counts for counts in found.sums.minutes.values()] == [found.sums.words]
+    assert (found.sums.countries, found.sums.languages) == ({"CN": 1, "DE": 2}, {"en": 1, "zh-hans": 4})
+    # Forty who heard that there are not enough, of whom five in six pay: more than twice the stock.
+    assert (found.more_stock.missed, found.more_stock.more_units, found.more_stock.in_all) == (40, 5, 9)
+
+
+def test_it_says_which_faults_there_were(sold: SaleItem) -> None:
+    opened = Sale.objects.get(pk=sold.sale_id).opens_at
+    for minute, word in ((-1, "error"), (-3, Outcome.UNAVAILABLE)):
+        second = int(opened.timestamp()) + 60 * minute
+        answer_counts.add_to_sums({(sold.pk, word): 2}, second=second)
+    Order.objects.filter(pk=order_of(sold, new_buyers(1)[0]).pk).update(
+        created_at=timezone.now() + timedelta(minutes=5)
+    )
+    first, second, late = report(sold).faults
+    # Two in a minute and four in the next are one fault.
+    assert [(fault.kind, fault.value) for fault in (first, second)] == [("errors", 2), ("errors", 6)]
+    assert (first.until - first.since, second.until - second.since) == (timedelta(minutes=1), timedelta(minutes=2))
+    assert (late.kind, late.value >= 299) == ("seconds_from_yes_to_order", True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step"), [(0, 1), (59, 1), (60, 2), (3600, 120), (86_400, 1800), (86_400 * 365, 86_400 * 7)]
+)
+def test_a_curve_has_sixty_steps_at_most(seconds: int, step: int) -> None:
+    assert step_for(seconds) == step
+    assert seconds // step < 60
+
+
+def test_it_says_what_it_does_not_know(sold: SaleItem, settings: Settings) -> None:
+    assert not any("only" in sentence for sentence in report(sold).unknown)
+    reserve_often(sold)
+    drained(sold)
+    assert any("7 reservations" in sentence and "only 6" in sentence for sentence in report(sold).unknown)
+    store_away(settings, "default")
+    found = report(sold)
+    assert (found.asked, found.more_stock) == (None, None)
+    assert found.sums.countries == {"CN": 1, "DE": 2}
+    assert any("cache server does not answer" in sentence for sentence in found.unknown)
+
+
+def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleItem) -> None:
+    assert f'href="{page_of(sold)}"' in text_of(as_manager, f"/admin/seckill/sale/{sold.sale_id}/change/")
+    page = text_of(as_manager, page_of(sold))
+    for text in ("Germany", "English", "83.3", "95.00 CNY", "All remaining units are reserved", 'data-type="line"'):
+        assert text in page
+    assert "的报告" in text_of(as_manager, page_of(sold), **{"Accept-Language": "zh-hans"})
+    answer = as_manager.get(file_of(sold, "csv"))
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="sale-{sold.sale_id}-report.csv"'
+    rows = {
+        (row["part"], row["name"]): row["value"] for row in csv.DictReader(StringIO(answer.content.decode("utf-8-sig")))
+    }
+    assert rows["item", "revenue"] == "95.00"
+    assert rows["answers", "held_by_others"] == "30"
+    assert rows["sale", "seconds_to_pay_median"] == "25.0"
+    sheet = load_workbook(BytesIO(as_manager.get(file_of(sold, "xlsx")).content)).active
+    assert sheet is not None
+    cells = [row for row in sheet.iter_rows(values_only=True) if row[0] == "buyers_by_country"]
+    assert sorted((row[3], row[4]) for row in cells) == [("CN", 1), ("DE", 2)]
+
+
+def test_who_sees_sales_sees_it_and_who_sees_orders_sees_the_money(client: Client, sold: SaleItem, buyer: User) -> None:
+    for address in (page_of(sold), file_of(sold, "csv")):
+        client.force_login(buyer)
+        assert client.get(address).status_code == 302
+    person = employee("view_order")
+    client.force_login(person)
+    assert [client.get(address).status_code for address in (page_of(sold), file_of(sold, "csv"))] == [403, 403]
+    person.delete()
+    client.force_login(employee("view_sale"))
+    for address in (page_of(sold), file_of(sold, "csv")):
+        assert client.get(address).status_code == 200
+        assert "95.00" not in client.get(address).content.decode()
+    assert client.get(file_of(sold, "pdf")).status_code == 404
+
+
+def test_a_draft_has_none_and_a_sale_without_orders_has_an_empty_one(as_manager: Client, item: SaleItem) -> None:
+    assert "–" in text_of(as_manager, page_of(item))
+    Sale.objects.filter(pk=item.sale_id).update(published_at=None)
+    assert as_manager.get(page_of(item)).status_code == 404
+
+
+def test_many_orders_and_items_take_no_more_statements(as_manager: Client, sold: SaleItem, buyer: User) -> None:
+    few = statements_for(as_manager, page_of(sold))
+    for number in range(3):
+        more = SaleItem.objects.create(
+            sale=sold.sale, variant=goods(f"more-{number}"), price_minor=100, quantity=50, per_buyer_max=1
+        )
+        make_orders(40, buyer=buyer, item=more)
+    Order.objects.filter(lines__sale_item=more).update(reserved_at=F("reserved_at") + timedelta(hours=5))
+    assert statements_for(as_manager, page_of(sold)) == few
+    assert few <= 20
+
+
+def test_it_is_of_one_sale(sold: SaleItem) -> None:
+    other = make_item(goods("cup", price_minor=9900).product)
+    reserve_often(other, 2)
+    drained(other)
+    let_deadlines_pass()
+    assert (report(sold).total.units, report(other).total.units) == (6, 2)
