@@ -39,7 +39,8 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
         if instance:
             shutil.copy(source, unit)
         units.append(unit)
-    said = check(analyze, "verify", "--man=no", *units, tmp_path / "stampede.target", tmp_path / "stampede-backup.timer")
+    others = [tmp_path / "stampede.target", tmp_path / "stampede-backup.timer"]
+    said = check(analyze, "verify", "--man=no", *units, *others)
     # Of a value that it does not know it says that it ignores it. It speaks of the machine's other units too.
     assert not [line for line in said.splitlines() if "stampede" in line]
 

@@ -52,9 +52,10 @@ class RestoredToAMoment(PostgresRestored):
         self.shop.wait_until(lambda: ask("SHOW archive_mode") == "on", seconds_max=INJECT_SECONDS_MAX)
         self._run("base-backup.sh", str(self._folder))
         self.shop.wait(SECOND)
-        self._moment = ask("SELECT clock_timestamp()")
-        assert isinstance(self._moment, datetime)
-        return self._moment
+        moment = ask("SELECT clock_timestamp()")
+        assert isinstance(moment, datetime)
+        self._moment = moment
+        return moment
 
     def restore_backup(self) -> None:
         keep_company(self._company)
