@@ -21,11 +21,15 @@ from tests.processes import descendants, wait_until
 
 
 class OwnPostgres:
-    """A copy of another server, made while that one runs. With `follows`, a standby of it."""
+    """A copy of another server, made while that one runs. With `follows`, a standby of it.
 
-    def __init__(self, directory: Path, *, source_url: str, follows: bool) -> None:
+    Without `source_url` the directory has the data already.
+    """
+
+    def __init__(self, directory: Path, *, source_url: str | None, follows: bool = False) -> None:
         self._lock = (directory.parent / f"{directory.name}.lock").open("w")
-        copy_server(directory, source_url=source_url, follows=follows)
+        if source_url is not None:
+            copy_server(directory, source_url=source_url, follows=follows)
         port, password = free_port(), urlsplit(settings.DATABASE_URL).password or ""
         server = PostgresServer(directory=directory, port=port, password=password)
         self.url = with_database(settings.DATABASE_URL, port=port)

@@ -129,8 +129,12 @@ class ShopUnderTest:
         """A standby of the present PostgreSQL, not started."""
         directory = self.directory / "standbys" / str(port)
         copy_server(directory, source_url=through(settings.DATABASE_URL, port=self.postgres_port), follows=True)
+        return self.postgres_on(directory, port=port)
+
+    def postgres_on(self, directory: Path, *, port: int) -> Process:
+        """A PostgreSQL on data that was made before, not started."""
         return self.postgres_server(directory, port=port).process(
-            log_path=self.directory / "logs" / f"standby-{port}.log", lock_fd=self._lock.fileno()
+            log_path=self.directory / "logs" / f"postgres-{port}.log", lock_fd=self._lock.fileno()
         )
 
     def valkey(self, name: str, *, port: int, fsync: str) -> Process:

@@ -18,10 +18,11 @@ LASTING = [path for path in SERVICES if "@" in path.name]
 def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     """With programs that exist in place of those of the virtual environment, which systemd looks for."""
     analyze = program("systemd-analyze", package="Debian: apt install systemd")
-    for path in [*SERVICES, SYSTEMD / "stampede.target"]:
+    for path in [*SERVICES, SYSTEMD / "stampede.target", SYSTEMD / "stampede-backup.timer"]:
         text = path.read_text().replace("/srv/stampede/.venv/bin/", "/bin/../bin/true-")
         for name in ("granian", "celery", "python"):
             text = text.replace(f"/bin/../bin/true-{name}", "/bin/true")
+        text = text.replace("/srv/stampede/deploy/backup/base-backup.sh", "/bin/true")
         (tmp_path / path.name).write_text(text)
     instances = {
         "stampede-web@": "8001",
@@ -29,6 +30,7 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
         "stampede-beat@": "1",
         "stampede-migrate": "",
         "stampede-prepare": "",
+        "stampede-backup": "",
     }
     units = []
     for stem, instance in instances.items():
@@ -37,7 +39,8 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
         if instance:
             shutil.copy(source, unit)
         units.append(unit)
-    said = check(analyze, "verify", "--man=no", *units, tmp_path / "stampede.target")
+    others = [tmp_path / "stampede.target", tmp_path / "stampede-backup.timer"]
+    said = check(analyze, "verify", "--man=no", *units, *others)
     # Of a value that it does not know it says that it ignores it. It speaks of the machine's other units too.
     assert not [line for line in said.splitlines() if "stampede" in line]
 
@@ -59,7 +62,8 @@ def test_what_gives_signs_of_life_is_watched_for_them(name: str) -> None:
 @pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)
 def test_no_unit_is_root_or_writes_where_it_likes(path: Path) -> None:
     unit = read_unit(path)
-    assert values_of(unit, "Service", "User") == ["stampede"]
+    # A base backup is PostgreSQL's work.
+    assert values_of(unit, "Service", "User") == ["postgres" if path.stem == "stampede-backup" else "stampede"]
     assert values_of(unit, "Service", "ProtectSystem") == ["strict"]
     assert values_of(unit, "Service", "NoNewPrivileges") == ["yes"]
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from io import StringIO
 
 from django.conf import settings
@@ -47,9 +48,7 @@ class PostgresRestored(Fault):
         self._backup = self.shop.directory / "postgres-backup"
 
     def inject(self) -> None:
-        # Before the dump, which has what there was at its beginning, however long it takes.
-        backed_up_at = timezone.now()
-        run("pg_dump", "--format=custom", f"--exclude-table={COMPANY}*", f"--file={self._backup}")
+        backed_up_at = self.take_backup()
         self.shop.wait(SECONDS_AFTER_BACKUP)
         for name in (*CELERY, *WEBS):
             self.shop.keep_down(name)
@@ -57,19 +56,29 @@ class PostgresRestored(Fault):
         # A process that was killed before it told the store leaves a payment of which only the company knows.
         self._paid = self._paid_orders() & {name for name, state in holds.items() if state == "sold"}
         connection.close()
-        run("pg_restore", "--clean", "--if-exists", "--single-transaction", str(self._backup))
+        self.restore_backup()
         restored, paid_in_backup = reservations_in_database(self.context.item.pk), self._paid_orders()
         self.orders_before_loss = restored | holds.keys()
         self.after_data_loss()
         self._lost, self._lost_payments = holds.keys() - restored, self._paid - paid_in_backup
         call_command("sale_rebuild", str(self.context.item.pk), "--lost-orders", stdout=StringIO())
         self._missing = self._lost - reservations_in_database(self.context.item.pk)
-        self._unlisted = self._lost_payments - self._audited()
+        self._unlisted = self._lost_payments - self.listed()
         self._charged_again = self._pay_again()
         # The company sends again what it has sent since the backup.
         sent = SimulatedMessage.objects.filter(delivered_at__gte=backed_up_at)
         sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
         self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost and brought back"
+
+    def take_backup(self) -> datetime:
+        """Returns when: the database is restored as it was then, or later."""
+        # Before the dump, which has what there was at its beginning, however long it takes.
+        backed_up_at = timezone.now()
+        run("pg_dump", "--format=custom", f"--exclude-table={COMPANY}*", f"--file={self._backup}")
+        return backed_up_at
+
+    def restore_backup(self) -> None:
+        run("pg_restore", "--clean", "--if-exists", "--single-transaction", str(self._backup))
 
     def undo(self) -> None:
         for name in (*WEBS, *CELERY):
@@ -108,7 +117,7 @@ class PostgresRestored(Fault):
         found = {name: hold.state for portion in portions for name, hold in portion.items() if hold is not None}
         return {name: state for name, state in found.items() if state != "ended"}
 
-    def _audited(self) -> set[str]:
+    def listed(self) -> set[str]:
         """The reservations that `sale_audit` lists; it ends with exit code 1."""
         printed = StringIO()
         with suppress(SystemExit):

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Makes a base backup and forgets old ones:  base-backup.sh PLACE
+# PLACE is a folder, or a place of rclone, such as bucket:stampede, and the same as in archive_command. The connection is that of
+# the environment (PGHOST, PGUSER, PGPASSWORD …); the role needs REPLICATION. KEEP_DAYS (14): older base backups go,
+# and the log from before the oldest one that stays. A backup that PostgreSQL does not verify is not kept.
+set -eu
+place=$1
+keep_days=${KEEP_DAYS:-14}
+name=$(date -u +%Y-%m-%dT%H%M%SZ)
+
+case $place in
+*:*)
+    work=$(mktemp -d -p "${CACHE_DIRECTORY:-/var/tmp}")
+    trap 'rm -rf "$work"' EXIT
+    ;;
+*)
+    work=$place/.unfinished
+    rm -rf "$work"
+    mkdir -p "$work" "$place/base"
+    ;;
+esac
+
+# 2026-11-24T101500Z as others read it.
+moment() {
+    echo "$1" | sed 's/T\(..\)\(..\)/T\1:\2:/'
+}
+
+# Its name is the moment before it begins: it restores any moment after its end.
+pg_basebackup --pgdata "$work/$name" --checkpoint fast --wal-method none --no-password
+pg_verifybackup --no-parse-wal "$work/$name"
+
+oldest=$(date -u -d "$keep_days days ago" +%Y-%m-%dT%H%M%SZ)
+case $place in
+*:*)
+    rclone copy "$work/$name" "$place/base/$name"
+    # What marks a backup as complete comes last.
+    echo complete >"$work/complete"
+    rclone copyto "$work/complete" "$place/base/$name.complete"
+    kept=
+    for each in $(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p' | sort -r); do
+        if [ "$each" \< "$oldest" ] && [ -n "$kept" ]; then
+            rclone deletefile "$place/base/$each.complete"
+            rclone purge "$place/base/$each"
+        else
+            kept=$each
+        fi
+    done
+    rclone delete --min-age "$(moment "$kept")" "$place/wal"
+    ;;
+*)
+    sync -f "$work"
+    mv "$work/$name" "$place/base/$name"
+    rmdir "$work"
+    kept=
+    for each in $(ls "$place/base" | sort -r); do
+        if [ "$each" \< "$oldest" ] && [ -n "$kept" ]; then
+            rm -rf "${place:?}/base/$each"
+        else
+            kept=$each
+        fi
+    done
+    find "$place/wal" -type f ! -newermt "$(moment "$kept")" -delete
+    ;;
+esac
+echo "base backup $name"

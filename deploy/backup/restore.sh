@@ -1,0 +1,44 @@
+#!/bin/sh
+# Restores PostgreSQL as it was at a moment:  restore.sh PLACE '2026-11-24 10:15:00+08' NEW_DATA_DIRECTORY
+# PLACE is that of base-backup.sh. The directory must not exist; its parent must. Start PostgreSQL on it afterwards: it
+# reads the log up to the moment, and then takes writes. Stop web, workers and beat before.
+set -eu
+place=$1 moment=$2 directory=$3
+wanted=$(date -u -d "$moment" +%Y-%m-%dT%H%M%SZ)
+
+case $place in
+*:*) names=$(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p') ;;
+*) names=$(ls "$place/base") ;;
+esac
+found=
+for each in $(echo "$names" | sort); do
+    if [ "$each" \< "$wanted" ]; then found=$each; fi
+done
+if [ -z "$found" ]; then
+    echo "No base backup is older than $moment." >&2
+    exit 1
+fi
+mkdir -m 700 "$directory"
+case $place in
+*:*)
+    rclone copy "$place/base/$found" "$directory"
+    fetch="rclone copyto $place/wal/%f %p"
+    ;;
+*)
+    cp -a "$place/base/$found/." "$directory"
+    fetch="cp $place/wal/%f %p"
+    ;;
+esac
+# Empty directories are not kept everywhere.
+for each in pg_wal pg_wal/archive_status pg_wal/summaries pg_commit_ts pg_dynshmem pg_logical/mappings pg_logical/snapshots pg_notify \
+    pg_replslot pg_serial pg_snapshots pg_stat pg_stat_tmp pg_subtrans pg_tblspc pg_twophase pg_multixact/members pg_multixact/offsets pg_xact; do
+    mkdir -p -m 700 "$directory/$each"
+done
+pg_verifybackup --no-parse-wal "$directory"
+cat >>"$directory/postgresql.auto.conf" <<END
+restore_command = '$fetch'
+recovery_target_time = '$moment'
+recovery_target_action = 'promote'
+END
+touch "$directory/recovery.signal"
+echo "$directory is the base backup $found; PostgreSQL reads the log up to $moment when it starts."

