@@ -93,8 +93,10 @@ class Board:
         self._made_s = -FRESH_SECONDS
         self._body = b""
         self._cache: Source[Answers] = Source("board: cache", THREADS["cache"])
-        self._store: Source[Units] = Source("board: reservation_store", THREADS["reservation_store"])
-        self._database: Source[Orders] = Source("board: database", THREADS["database"], rest_seconds=DATABASE_REST_SECONDS)
+        self._store: Source[Units] = Source("board: store", THREADS["reservation_store"])
+        self._database: Source[Orders] = Source(
+            "board: database", THREADS["database"], rest_seconds=DATABASE_REST_SECONDS
+        )
         # What each said last.
         self._answers = Answers({}, {})
         self._units = Units({}, {})

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from orders.preflight.kept import Result
 from orders.preflight.page import verdict_on
 from seckill.ledger import Counters
-from seckill.live.staff_figures import units_text
+from seckill.live.staff_figures import percent_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.staff.phase_filter import DRAFT, LABEL_COLOURS, labelled_phase
 from shop.prices.money import to_decimal
@@ -32,7 +32,7 @@ AUDIT_SECONDS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class SaleLine:
-    """A sale that runs or comes. `sold_percent` and `held_percent` are 0 where its units are unlimited or not known."""
+    """A sale that runs or comes. The percents are None where its units are unlimited or not known."""
 
     sale: Sale
     phase: str
@@ -42,8 +42,8 @@ class SaleLine:
     next_words: str
     next_at: datetime
     units: str
-    sold_percent: int
-    held_percent: int
+    sold_percent: float | None
+    held_percent: float | None
     # Only while it has not opened.
     verdict: str = ""
     is_ready: bool = False
@@ -105,17 +105,19 @@ def sale_line(
     )
 
 
-def units_of(items: Sequence[SaleItem], counters: Mapping[int, Counters | None]) -> tuple[str, int, int]:
+def units_of(
+    items: Sequence[SaleItem], counters: Mapping[int, Counters | None]
+) -> tuple[str, float | None, float | None]:
     """All units of the sale in words, and how much of them in per cent is sold and held."""
     of_items = [counters.get(item.pk) for item in items]
     found = [each for each in of_items if each is not None]
     if len(found) < len(items) or not found:
-        return _("Units not known"), 0, 0
+        return _("Units not known"), None, None
     sold, held = sum(each.sold for each in found), sum(each.held for each in found)
     left = None if any(each.left is None for each in found) else sum(each.left or 0 for each in found)
     words = _("sold %(sold)d · held %(held)d · left %(left)s") % {"sold": sold, "held": held, "left": units_text(left)}
-    total = 0 if left is None else sold + held + left
-    return words, sold * 100 // total if total else 0, held * 100 // total if total else 0
+    units = None if left is None else sold + held + left
+    return words, percent_of(sold, units), percent_of(held, units)
 
 
 def to_do_of(known: Known, seen: Sequence[str]) -> list[ToDo] | None:

@@ -86,7 +86,7 @@ class Home:
         self._database: Source[Rows] = Source("home: database", THREADS["database"])
         self._sums: Source[list[DaySum]] = Source("home: sums", THREADS["sums"])
         self._cache: Source[Notes] = Source("home: cache", THREADS["cache"])
-        self._store: Source[dict[int, Counters | None]] = Source("home: reservation_store", THREADS["reservation_store"])
+        self._store: Source[dict[int, Counters | None]] = Source("home: store", THREADS["reservation_store"])
         self._broker: Source[object] = Source("home: broker", THREADS["broker"])
 
     def known(self) -> Known:

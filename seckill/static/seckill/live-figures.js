@@ -19,6 +19,13 @@ document.addEventListener("DOMContentLoaded", () => {
         if (status.textContent !== text) status.textContent = text;
     };
 
+    const drawBar = (bar, {sold_percent: sold, held_percent: held}) => {
+        const [soldPart, heldPart] = bar.querySelectorAll("rect");
+        soldPart.setAttribute("width", sold ?? 0);
+        heldPart.setAttribute("x", sold ?? 0);
+        heldPart.setAttribute("width", held ?? 0);
+    };
+
     const renewParts = async () => {
         const response = await fetch(location.href, {redirect: "manual"});
         if (!response.ok) throw new Error(response.status);
@@ -47,6 +54,9 @@ document.addEventListener("DOMContentLoaded", () => {
         for (const cell of findCells()) {
             const text = figures[cell.dataset.item]?.[cell.dataset.figure];
             if (text !== undefined && cell.textContent !== text) cell.textContent = text;
+        }
+        for (const bar of document.querySelectorAll("[data-item][data-units-bar]")) {
+            if (figures[bar.dataset.item]) drawBar(bar, figures[bar.dataset.item]);
         }
         setStatus("");
         document.dispatchEvent(new Event("figures"));

@@ -3,7 +3,7 @@
 import { now } from "./server_clock.js";
 
 const TICK_MS = 200;
-const { day = "{days} d {clock}", days = "{days} d {clock}" } = document.getElementById("page")?.dataset ?? {};
+const { day = "{days} d {clock}", days = "{days} d {clock}" } = document.querySelector("[data-days]")?.dataset ?? {};
 const finished = new WeakMap();
 
 const twoDigits = (number) => String(number).padStart(2, "0");
