@@ -55,9 +55,8 @@ class Figures:
         return str(self.item.taken)
 
     def as_json(self) -> dict[str, str | float | None]:
-        names = ("left", "held", "sold", "taken", "quantity", "per_buyer_max", "revenue", "note")
-        names += ("sold_percent", "held_percent")
-        return {name: getattr(self, name) for name in names}
+        texts = ("left", "held", "sold", "taken", "quantity", "per_buyer_max", "revenue", "note")
+        return {name: getattr(self, name) for name in (*texts, "sold_percent", "held_percent")}
 
 
 def names_of(items: Iterable[SaleItem]) -> dict[int, str]:

@@ -145,16 +145,11 @@ def bounded(count: int) -> str:
 def sums_of(known: Known) -> dict[str, Any] | None:
     if known.sums is None:
         return None
+    labels = [day_text(midnight(each.day), with_year=False) for each in known.sums]
     rows = [
-        {
-            "day": day_text(midnight(each.day), with_year=False),
-            "orders": each.orders,
-            "paid": each.paid,
-            "revenue": price_text(each.revenue_minor),
-        }
-        for each in known.sums
+        {"day": label, "orders": each.orders, "paid": each.paid, "revenue": price_text(each.revenue_minor)}
+        for label, each in zip(labels, known.sums, strict=True)
     ]
-    labels = [row["day"] for row in rows]
     revenue = [float(to_decimal(minor=each.revenue_minor, currency=settings.CURRENCY)) for each in known.sums]
     return {
         "today": rows[-1],
