@@ -19,13 +19,6 @@ document.addEventListener("DOMContentLoaded", () => {
         if (status.textContent !== text) status.textContent = text;
     };
 
-    const drawBar = (bar, {sold_percent: sold, held_percent: held}) => {
-        const [soldPart, heldPart] = bar.querySelectorAll("rect");
-        soldPart.setAttribute("width", sold ?? 0);
-        heldPart.setAttribute("x", sold ?? 0);
-        heldPart.setAttribute("width", held ?? 0);
-    };
-
     const renewParts = async () => {
         const response = await fetch(location.href, {redirect: "manual"});
         if (!response.ok) throw new Error(response.status);
@@ -55,11 +48,8 @@ document.addEventListener("DOMContentLoaded", () => {
             const text = figures[cell.dataset.item]?.[cell.dataset.figure];
             if (text !== undefined && cell.textContent !== text) cell.textContent = text;
         }
-        for (const bar of document.querySelectorAll("[data-item][data-units-bar]")) {
-            if (figures[bar.dataset.item]) drawBar(bar, figures[bar.dataset.item]);
-        }
         setStatus("");
-        document.dispatchEvent(new Event("figures"));
+        document.dispatchEvent(new CustomEvent("figures", {detail: figures}));
     };
 
     // The next request waits for the answer to the last one. A hidden page sends none.

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import BrowserContext, Page, expect
 
 from seckill.models import SaleItem
-from tests.steps.buying import make_orders
+from tests.steps.buying import make_orders, reserve
 from tests.steps.shop import goods
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,3 +51,6 @@ def test_they_follow_and_keep_the_buttons_in_sight(
     for seen in (countdown, *(page.get_by_role("link", name=name) for name in ("Pause the sale", "End now"))):
         expect(seen).to_be_in_viewport()
     expect(countdown).not_to_have_text(before, timeout=PATIENCE_MS)
+    # And the bar of an item follows buyers
+    reserve(item, buyer)
+    expect(page.locator(".sale-item .units-held").first).to_have_attribute("width", "20", timeout=PATIENCE_MS)
