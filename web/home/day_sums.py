@@ -6,7 +6,6 @@ from datetime import date, datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Count, F, Q, Sum
-from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from orders.models import SOLD, Order
@@ -34,48 +33,42 @@ class DaySum:
 
 
 class DaySums:
-    """Keeps what it has summed. For one thread."""
+    """Keeps what it has summed, and when that is to be summed again. For one thread."""
 
     def __init__(self) -> None:
-        self._past: list[DaySum] = []
-        self._today = DaySum(date.min)
-        self._past_again_s = self._today_again_s = 0.0
+        self._kept: dict[date, tuple[DaySum, float]] = {}
 
     def read(self) -> list[DaySum]:
-        """Each of the last days, today at the end."""
+        """Each of the last days, today at the end.
+
+        Days are summed one by one: what is done stays done if a later one takes PostgreSQL too long.
+        """
         today = timezone.localdate()
-        is_new_day = self._today.day != today
-        if is_new_day or time.monotonic() >= self._past_again_s:
-            self._past = sum_days(today - timedelta(days=DAYS - 1), today)
-            self._past_again_s = time.monotonic() + PAST_KEPT_SECONDS
-        if is_new_day or time.monotonic() >= self._today_again_s:
+        days = [today - timedelta(days=number) for number in reversed(range(DAYS))]
+        self._kept = {day: self._kept[day] for day in days if day in self._kept}
+        for day in days:
             began_s = time.monotonic()
-            (self._today,) = sum_days(today, today + timedelta(days=1))
+            if day in self._kept and began_s < self._kept[day][1]:
+                continue
+            found = sum_day(day)
             took_seconds = time.monotonic() - began_s
-            self._today_again_s = began_s + min(took_seconds * TODAY_KEPT_TIMES, TODAY_KEPT_SECONDS_MAX)
-        return [*self._past, self._today]
+            kept_seconds = min(took_seconds * TODAY_KEPT_TIMES, TODAY_KEPT_SECONDS_MAX)
+            self._kept[day] = found, began_s + (PAST_KEPT_SECONDS if day < today else kept_seconds)
+        return [self._kept[day][0] for day in days]
 
 
 @may_lag
-def sum_days(first: date, end: date) -> list[DaySum]:
-    """The days from `first` to before `end`, in one statement that reads by the index of `created_at`."""
-    rows = (
-        Order.objects.using(reading_alias())
-        .filter(created_at__gte=midnight(first), created_at__lt=midnight(end))
-        .annotate(day=TruncDate("created_at"))
-        .values("day")
-        .order_by("day")
-        .annotate(
-            orders=Count("pk"),
-            paid=Count("pk", filter=PAID),
-            revenue_minor=Sum(
-                F("amount_minor") - F("refunded_minor"), filter=PAID & Q(currency=settings.CURRENCY), default=0
-            ),
-        )
+def sum_day(day: date) -> DaySum:
+    """Reads the orders of this day alone, by the index of `created_at`."""
+    orders = Order.objects.using(reading_alias()).order_by()
+    of_day = orders.filter(created_at__gte=midnight(day), created_at__lt=midnight(day + timedelta(days=1)))
+    in_shops_currency = Q(currency=settings.CURRENCY)
+    sums = of_day.aggregate(
+        orders=Count("pk"),
+        paid=Count("pk", filter=PAID),
+        revenue_minor=Sum(F("amount_minor") - F("refunded_minor"), filter=PAID & in_shops_currency, default=0),
     )
-    found = {row["day"]: DaySum(**row) for row in rows}
-    days = [first + timedelta(days=number) for number in range((end - first).days)]
-    return [found.get(day, DaySum(day)) for day in days]
+    return DaySum(day, **sums)
 
 
 def midnight(day: date) -> datetime:
