@@ -45,6 +45,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
     change_form_outer_after_template = "admin/seckill/sale/journal.html"
 
     class Media:
+        css = {"all": ["seckill/staff-sale.css"]}
         js = ["seckill/live-figures.js"]
 
     def get_urls(self) -> list[URLPattern]:
