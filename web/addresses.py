@@ -14,8 +14,8 @@ ME = "/api/v1/me/"
 # For the lanes of threads, with any number.
 RESERVE = r"/api/v1/sale-items/\d+/reservations/"
 LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"
-# The figures of live boards, once a second for each who looks.
-BOARD = r"/board/\d+/"
+# The figures of live boards, once a second for each who looks, and of the admin's first page.
+BOARD = r"/board/(home|\d+)/"
 WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"
 
 LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"

@@ -3,6 +3,7 @@ from django.urls import path
 
 from web.api_docs import problem_pages
 from web.board import pages as board
+from web.home import home_page
 from web.metrics import scrape
 
 urlpatterns = [
@@ -10,6 +11,7 @@ urlpatterns = [
     # A page among those of the sale, which stand behind it.
     path("admin/seckill/sale/<int:sale_id>/board/", admin.site.admin_view(board.board_page), name="board"),
     path("board/<int:sale_id>/", board.board_figures, name="board-figures"),
+    path("board/home/", home_page.home_parts, name="home-parts"),
     path("api/docs/problems/", problem_pages.all_problems, name="api-problems"),
     path("api/docs/problems/<slug:code>/", problem_pages.one_problem, name="api-problem"),
 ]

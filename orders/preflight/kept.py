@@ -1,7 +1,7 @@
 """Results of pre-flights in the cache: of a run that goes on, its looks; of a sale, the last whole one."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -61,9 +61,16 @@ def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]]) -> Result:
 
 
 def last_result(sale_id: int) -> Result | None:
-    kept = cache.get(result_key(sale_id))
-    if kept is None:
-        return None
+    return last_results([sale_id]).get(sale_id)
+
+
+def last_results(sale_ids: Iterable[int]) -> dict[int, Result]:
+    """By sale, in one call; a sale without any is missing."""
+    sales = {result_key(sale_id): sale_id for sale_id in sale_ids}
+    return {sales[key]: result_from(kept) for key, kept in cache.get_many(sales).items()}
+
+
+def result_from(kept: Mapping[str, Any]) -> Result:
     found = {int(number): [read(row) for row in rows] for number, rows in kept["found"].items()}
     return Result(datetime.fromtimestamp(kept["at_s"], UTC), found)
 

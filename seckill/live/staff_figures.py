@@ -24,7 +24,8 @@ NO_NUMBER = "–"
 class Figures:
     """One item's figures as text. `note` says why numbers are missing, or that the sale is paused or archived.
 
-    `name` is the item's among its sale's (`names_of`); empty for a script that only fetches figures.
+    `name` is the item's among its sale's (`names_of`); empty for a script that only fetches figures. `revenue` is that
+    of the units that are sold now. The percents are of all units; None where these are unlimited or not known.
     """
 
     item: SaleItem
@@ -33,6 +34,9 @@ class Figures:
     sold: str
     note: str
     name: str = ""
+    revenue: str = NO_NUMBER
+    sold_percent: float | None = None
+    held_percent: float | None = None
 
     @property
     def price(self) -> str:
@@ -50,9 +54,9 @@ class Figures:
     def taken(self) -> str:
         return str(self.item.taken)
 
-    def as_json(self) -> dict[str, str]:
-        names = ("left", "held", "sold", "taken", "quantity", "per_buyer_max", "note")
-        return {name: getattr(self, name) for name in names}
+    def as_json(self) -> dict[str, str | float | None]:
+        texts = ("left", "held", "sold", "taken", "quantity", "per_buyer_max", "revenue", "note")
+        return {name: getattr(self, name) for name in (*texts, "sold_percent", "held_percent")}
 
 
 def names_of(items: Iterable[SaleItem]) -> dict[int, str]:
@@ -89,13 +93,22 @@ def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
     if counters is None:
         published = item.sale.is_published
         return without_numbers(item, _("not in the reservation store") if published else _("not published"))
+    units = None if counters.left is None else counters.left + counters.held + counters.sold
     return Figures(
         item=item,
         left=units_text(counters.left),
         held=str(counters.held),
         sold=str(counters.sold),
         note=note_of(item, counters),
+        revenue=price_text(counters.sold * item.price_minor),
+        sold_percent=percent_of(counters.sold, units),
+        held_percent=percent_of(counters.held, units),
     )
+
+
+def percent_of(part: int, units: int | None) -> float | None:
+    """With one decimal, for a bar; None if there are no units, or without end."""
+    return round(100 * part / units, 1) if units else None
 
 
 def note_of(item: SaleItem, counters: ledger.Counters) -> str:

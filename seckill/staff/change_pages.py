@@ -59,15 +59,19 @@ BEFORE_OPENING = {
     Kind.RESUME: _("Buyers can reserve from the opening on."),
 }
 
+# Must be found at once: amber and red.
+LOOKS = {Kind.PAUSE: ("ghost", "button-pause"), Kind.END_NOW: ("danger", "")}
 DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A link to one of the pages."""
+    """A link to one of the pages. `look` and `style` are the theme's variant of a button and a class of ours."""
 
     title: str
     url: str
+    look: str = "default"
+    style: str = ""
 
 
 def is_over(sale: Sale) -> bool:
@@ -82,7 +86,7 @@ def buttons_of(sale: Sale) -> list[Button]:
         kinds = [Kind.RESUME, *(kind for kind in kinds if kind != Kind.PAUSE)]
     if now < sale.opens_at:
         kinds = [kind for kind in kinds if kind != Kind.END_NOW]
-    return [Button(str(TITLES[kind]), control_url(sale_id=sale.pk, kind=kind)) for kind in kinds]
+    return [Button(str(TITLES[kind]), control_url(sale_id=sale.pk, kind=kind), *LOOKS.get(kind, ())) for kind in kinds]
 
 
 def buttons_of_item(item: SaleItem) -> list[Button]:

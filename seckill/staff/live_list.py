@@ -15,7 +15,7 @@ from unfold.decorators import display
 from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import ReadOnlySaleAdmin
-from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, state_of
+from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, open_first, state_of
 from shop.languages.columns import in_all_languages
 
 # One page of the list: as many items as one request may ask the store for.
@@ -33,7 +33,6 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
     list_per_page = ITEMS_MAX
     list_max_show_all = ITEMS_MAX
     search_fields = [*in_all_languages("variant__product__name", "sale__name"), "variant__sku"]
-    ordering = ["-sale__opens_at", "pk"]
     list_before_template = "admin/seckill/saleitem/live.html"
 
     class Media:
@@ -42,6 +41,9 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.figures_view)
         return [path("figures/", view, name="seckill_saleitem_figures"), *super().get_urls()]
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        return open_first(path="sale__")
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """The page of the list, with the figures of its items from one round trip."""

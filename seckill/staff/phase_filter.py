@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, When
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -47,6 +47,18 @@ def condition_for(phase: str, *, now: datetime, path: str) -> Q:
     """The rows in the phase; `path` leads from the row to its sale: "" or "sale__"."""
     published = Q(**{f"{path}published_at__isnull": False})
     return ~published if phase == DRAFT else published & in_phase(Phase(phase), now=now, path=path)
+
+
+def open_first(*, path: str = "") -> list[Any]:
+    """The order of a list: open and paused sales, the one that closes next at the top; then coming ones and drafts by
+    their opening; then those that are over. As `condition_for`: `path` leads from the row to its sale.
+    """
+    now = timezone.now()
+    is_over = Q(**{f"{path}closes_at__lte": now})
+    has_begun = ~is_over & Q(**{f"{path}opens_at__lte": now, f"{path}published_at__isnull": False})
+    group = Case(When(has_begun, then=0), When(is_over, then=2), default=1)
+    next_moment = Case(When(has_begun, then=F(f"{path}closes_at")), When(~is_over, then=F(f"{path}opens_at")))
+    return [group, next_moment, f"-{path}opens_at", f"-{path}pk", "pk"]
 
 
 class PhaseFilter(admin.SimpleListFilter):

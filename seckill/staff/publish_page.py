@@ -97,7 +97,8 @@ def publish_page(
     if sale.is_published:
         model_admin.message_user(request, ALREADY_PUBLISHED % {"sale": sale}, messages.INFO)
         return redirect(model_admin.page_of(sale))
-    items = list(sale.items.select_related("variant__product").order_by("pk"))
+    rows_of_sale = sale.items.select_related("variant__product").prefetch_related("variant__product__pictures")
+    items = list(rows_of_sale.order_by("pk"))
     names = names_of(items)
     rows = [Row(item, names[item.pk]) for item in items]
     others, context_of_others = more_risks(sale)

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -20,7 +21,7 @@ from seckill.models import Sale, SaleItem
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
 from seckill.staff.duplicate import duplicate
-from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
+from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, open_first, state_of
 from seckill.staff.publish_page import Risk, publish_page
 from seckill.staff.sale_form import SaleItemInline
 from shop.languages.columns import in_all_languages
@@ -44,6 +45,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
     change_form_outer_after_template = "admin/seckill/sale/journal.html"
 
     class Media:
+        css = {"all": ["seckill/staff-sale.css"]}
         js = ["seckill/live-figures.js"]
 
     def get_urls(self) -> list[URLPattern]:
@@ -75,22 +77,22 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def phase(self, sale: Sale) -> tuple[str, str]:
         return labelled_phase(sale)
 
-    @admin.display(description=_("phase"))
-    def phase_text(self, sale: Sale) -> SafeString:
-        return live_part("phase", labelled_phase(sale)[1])
-
     @admin.display(description=_("opens at"))
     def opens_text(self, sale: Sale) -> str:
         return time_with_offset(sale.opens_at)
 
     @admin.display(description=_("closes at"))
     def closes_text(self, sale: Sale) -> SafeString:
-        return live_part("closes_at", time_with_offset(sale.closes_at))
+        """Renewed by seckill/static/seckill/live-figures.js."""
+        return format_html('<span data-live-part="closes_at">{}</span>', time_with_offset(sale.closes_at))
 
     @admin.display(description=_("items"), ordering="item_count")
     def item_count(self, sale: Any) -> int:
         count: int = sale.item_count
         return count
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        return open_first()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Sale]:
         sales: QuerySet[Sale] = super().get_queryset(request)
@@ -101,12 +103,11 @@ class SaleAdmin(WithHistory, StaffAdmin):
         if obj is None or not obj.is_published:
             return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
-        times = [("opens_text", "closes_text"), ("phase_text", "published_at")]
-        fields = [*times, "hold_seconds", "late_payment", "listed"]
+        fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", "late_payment", "listed"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
-        shown = ["opens_text", "closes_text", "phase_text", "published_at"]
+        shown = ["opens_text", "closes_text", "published_at"]
         return [*TERMS, *shown] if obj and obj.is_published else []
 
     def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
@@ -148,9 +149,11 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
         if obj and obj.is_published:
-            items = list(obj.items.select_related("sale", "variant__product").order_by("pk"))
+            rows = obj.items.select_related("sale", "variant__product").order_by("pk")
+            items = list(rows.prefetch_related("variant__product__pictures"))
             names = names_of(items)
             figures = figures_of(items, names=names)
+            phase_key, phase = labelled_phase(obj)
             may_change = self.has_change_permission(request, obj)
             may_change_items = may_change and not is_over(obj)
             context |= {
@@ -159,6 +162,9 @@ class SaleAdmin(WithHistory, StaffAdmin):
                 "journal": journal_of(obj, names=names),
                 "board_url": reverse("board", args=[obj.pk]),
                 "state": state_of(obj),
+                "phase": phase,
+                "phase_colour": LABEL_COLOURS[phase_key],
+                "has_opened": obj.opens_at <= timezone.now(),
             }
         return context
 
@@ -197,8 +203,3 @@ class SaleAdmin(WithHistory, StaffAdmin):
             "sale_url": self.page_of(sale),
         }
         return TemplateResponse(request, "admin/seckill/sale/duplicate.html", context)
-
-
-def live_part(name: str, text: str) -> SafeString:
-    """A text that seckill/static/seckill/live-figures.js renews when the sale's state changes."""
-    return format_html('<span data-live-part="{}">{}</span>', name, text)

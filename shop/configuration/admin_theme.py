@@ -44,6 +44,7 @@ UNFOLD: dict[str, Any] = {
     "COLORS": {"base": SAND, "primary": RED},
     "SHOW_HISTORY": True,
     "SHOW_LANGUAGES": True,
+    "DASHBOARD_CALLBACK": "web.home.home_page.dashboard",
     "ACCOUNT": {"navigation": "web.sidebar.account"},
     "SIDEBAR": {"show_search": False, "navigation": "web.sidebar.navigation"},
 }

@@ -1,5 +1,7 @@
 """Orders and lines have no index that another one makes unnecessary, and every list still finds one."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -11,6 +13,8 @@ from tests.steps.shop import variant_of
 
 pytestmark = pytest.mark.django_db
 
+# A day of the last two weeks.
+A_DAY = timezone.now() - timedelta(days=7)
 # Whole indexes: their columns in order, and whether they also keep something unique.
 INDEXES = """
     SELECT index.indexrelid::regclass::text, index.indkey::int2[], index.indisunique
@@ -36,6 +40,8 @@ def test_no_index_is_the_beginning_of_another(table: str) -> None:
         (Order.objects.filter(buyer_id=1), "orders_order_of_buyer"),
         (Order.objects.filter(buyer_id=1).order_by("-created_at", "-id")[:20], "orders_order_of_buyer"),
         (Order.objects.filter(buyer_id__in=[1, 2]), "orders_order_of_buyer"),
+        # The sum of a day on the first page of the admin.
+        (Order.objects.filter(created_at__gte=A_DAY, created_at__lt=A_DAY + timedelta(days=1)), "orders_order_newest"),
         (OrderLine.objects.filter(order_id=1), "orders_orderline_variant_once"),
         (OrderLine.objects.filter(order_id__in=[1, 2]), "orders_orderline_variant_once"),
         (Order.objects.filter(pk=1).values("lines__units"), "orders_orderline_variant_once"),

@@ -61,6 +61,7 @@ def lane_of(path: str) -> str:
         ("/admin/", "admin"),
         (reverse("board", args=[1]), "admin"),
         (reverse("board-figures", args=[1]), "boards"),
+        (reverse("home-parts"), "boards"),
         ("/admin/orders/order/", "admin"),
         (reverse("api-passes", args=[1]), "pages"),
         (reverse("api-reservation", args=[NUMBER]), "pages"),

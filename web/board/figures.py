@@ -81,9 +81,11 @@ class Board:
         self._lock = threading.Lock()
         self._made_s = -FRESH_SECONDS
         self._body = b""
-        self._cache: Source[Answers] = Source("cache", THREADS["cache"])
-        self._store: Source[Units] = Source("reservation_store", THREADS["reservation_store"])
-        self._database: Source[Orders] = Source("database", THREADS["database"], rest_seconds=DATABASE_REST_SECONDS)
+        self._cache: Source[Answers] = Source("board: cache", THREADS["cache"])
+        self._store: Source[Units] = Source("board: store", THREADS["reservation_store"])
+        self._database: Source[Orders] = Source(
+            "board: database", THREADS["database"], rest_seconds=DATABASE_REST_SECONDS
+        )
         # What each said last.
         self._answers = Answers({}, {})
         self._units = Units({}, {})

@@ -43,7 +43,7 @@ class Source(Generic[T]):
         asked = self._asked
         if asked is None:
             return None
-        work = f"board: {self.name}"
+        work = self.name
         patience_seconds = max(until_s - time.monotonic(), 0) if self.is_up else AWAY_PATIENCE_SECONDS
         try:
             found, seconds = asked.result(timeout=patience_seconds)

@@ -120,6 +120,7 @@ def staff_pages() -> dict[str, str]:
         "people_by_mail": f"shop/customer/?q={order.buyer.email}",
         "categories": "shop/category/",
         "sales": "seckill/sale/",
+        "home": "",
     }
     return {name: f"/admin/{path}" for name, path in lists.items()}
 

@@ -49,7 +49,7 @@ document.addEventListener("DOMContentLoaded", () => {
             if (text !== undefined && cell.textContent !== text) cell.textContent = text;
         }
         setStatus("");
-        document.dispatchEvent(new Event("figures"));
+        document.dispatchEvent(new CustomEvent("figures", {detail: figures}));
     };
 
     // The next request waits for the answer to the last one. A hidden page sends none.

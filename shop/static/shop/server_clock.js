@@ -48,7 +48,7 @@ export function atServerTime(serverMs, callback) {
 }
 
 // The page itself is the first sample: the server wrote its clock into it. A public page has none.
-const page = document.getElementById("page");
+const page = document.querySelector("[data-now-ms]");
 const [navigation] = performance.getEntriesByType("navigation");
 if (page?.dataset.nowMs && navigation) {
   addSample(Number(page.dataset.nowMs), navigation.requestStart, navigation.responseStart);

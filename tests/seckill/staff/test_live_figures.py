@@ -1,5 +1,6 @@
 """Staff watch a sale: left, held and sold of the store beside `taken` of PostgreSQL."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.own_store import as_reservation_store
 from tests.own_store import running as running_store
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import goods, make_item, make_product, statements_for
 from tests.steps.staff import admin_page, change
 from tests.steps.store import store_away
 
@@ -46,6 +47,53 @@ def test_the_page_of_a_running_sale_shows_its_figures(client: Client, running: S
     assert figures_on(admin_page(running.sale), client, running) == expected
 
 
+def test_the_page_of_a_sale_has_what_must_be_found_at_once_before_its_form(client: Client, running: SaleItem) -> None:
+    page = client.get(admin_page(running.sale)).content.decode()
+    top, form = page[: page.index('id="sale_form"')], page[page.index('id="sale_form"') :]
+    assert 'data-live-part="phase"' in top
+    assert 'role="timer"' in top
+    pause, end = (re.search(rf'class="([^"]*)"[^>]*>\s*{name}', top) for name in ("Pause the sale", "End now"))
+    assert pause is not None
+    assert end is not None
+    assert "button-pause" in pause[1]
+    assert "bg-red-600" in end[1]
+    # One row for each item, with its picture and its own buttons.
+    (row,) = re.findall(r'<li class="[^"]*sale-item .*?</li>', top, re.DOTALL)
+    assert "product-picture" in row
+    assert "Longjing tea" in row
+    assert re.search(r'units-sold" width="20.0".*units-held" x="20.0" width="20.0"', row, re.DOTALL)
+    assert 'data-figure="revenue">19.00 CNY<' in row
+    assert re.findall(r"control/(\w+)/", row) == ["add_units", "withdraw_units", "units_per_buyer"]
+    assert "control/" not in form
+
+
+def test_the_page_of_a_sale_takes_the_same_statements_for_many_items(client: Client, item: SaleItem) -> None:
+    page = admin_page(item.sale)
+    before = statements_for(client, page)
+    for number in range(5):
+        SaleItem.objects.create(sale=item.sale, variant=goods(f"cup-{number}"), price_minor=100, quantity=1)
+    assert statements_for(client, page) == before
+
+
+def test_lists_show_open_sales_first_then_coming_ones(client: Client, product: Product) -> None:
+    times = {
+        "next week": (600_000, 700_000),
+        "over": (-7200, -3600),
+        "closes last": (-60, 9000),
+        "soon": (60, 7200),
+        "closes first": (-7200, 3600),
+        "over for long": (-9200, -8200),
+    }
+    now = timezone.now()
+    for number, (name, (opens, closes)) in enumerate(times.items()):
+        item = make_item(make_product(slug=f"cup-{number}", name="Cup", price_minor=9900))
+        window = {"opens_at": now + timedelta(seconds=opens), "closes_at": now + timedelta(seconds=closes)}
+        Sale.objects.filter(pk=item.sale_id).update(name_en=name, **window)
+    wanted = ["closes first", "closes last", "soon", "next week", "over", "over for long"]
+    assert [sale.name for sale in client.get("/admin/seckill/sale/").context["cl"].result_list] == wanted
+    assert [item.sale.name for item in client.get(LIST).context["cl"].result_list] == wanted
+
+
 def test_the_list_of_items_shows_the_figures_of_all(client: Client, running: SaleItem) -> None:
     draft_product = make_product(name="Oolong tea", slug="oolong", price_minor=5000)
     draft = make_item(draft_product, published=False)
@@ -64,7 +112,10 @@ def test_the_script_gets_the_same_figures(client: Client, running: SaleItem) -> 
             "taken": "1",
             "quantity": "5",
             "per_buyer_max": "1",
+            "revenue": "19.00 CNY",
             "note": "",
+            "sold_percent": 20.0,
+            "held_percent": 20.0,
             "state": f"open {running.sale.closes_at.isoformat()}",
         }
     }

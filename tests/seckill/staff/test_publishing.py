@@ -50,6 +50,7 @@ def test_publishing_asks_first(as_manager: Client, product: Product) -> None:
     answer = as_manager.get(publish_page(draft.sale))
     question = " ".join(strip_tags(text_of(as_manager, publish_page(draft.sale))).split())
     assert "Longjing tea 99.00 CNY 49.50 CNY −50% 5 1 1000000 → 999995" in question
+    assert answer.content.decode().count("product-picture") == 1
     assert f"Opens at {words_for(draft.sale.opens_at)} in 59 minutes" in question.replace("\xa0", " ")
     assert answer.context["risks"] == []
     draft.sale.refresh_from_db()

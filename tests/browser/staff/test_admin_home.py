@@ -1,0 +1,56 @@
+"""The first page of the admin and the page of a sale in a real browser: they follow, and keep in sight what must be."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import BrowserContext, Page, expect
+
+from seckill.models import SaleItem
+from tests.steps.buying import make_orders, reserve
+from tests.steps.shop import goods
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+PATIENCE_MS = 60_000
+LAST_BAR = "canvas => window.Chart.getChart(canvas)?.data.datasets[0].data.at(-1)"
+
+
+def test_they_follow_and_keep_the_buttons_in_sight(
+    live_shop: str,
+    page: Page,
+    context: BrowserContext,
+    shop_manager: User,
+    buyer: User,
+    item: SaleItem,
+    sign_in: SignIn,
+) -> None:
+    # Given the first page, and its table of days that somebody has opened
+    sign_in(context, shop_manager)
+    page.goto(f"{live_shop}/admin/")
+    today = page.locator("[data-part=today] dd").first
+    canvas = page.locator("[data-chart=orders] canvas")
+    expect(today).to_have_text("0")
+    page.get_by_text("These days as a table").click()
+    # When buyers order
+    make_orders(2, buyer=buyer, item=item)
+    # Then its figures, its chart and its table follow by themselves, and the table stays open
+    expect(today).to_have_text("2", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=days] tbody tr").first).to_contain_text("38.00 CNY")
+    assert canvas.evaluate(LAST_BAR) == 2
+
+    # And on the long page of a sale, phase, countdown, pause and end stay in sight
+    for number in range(8):
+        SaleItem.objects.create(sale=item.sale, variant=goods(f"cup-{number}"), price_minor=100, quantity=1)
+    page.get_by_role("link", name="Spring sale").click()
+    countdown = page.get_by_role("timer")
+    before = countdown.inner_text()
+    page.locator("#id_listed").scroll_into_view_if_needed()
+    expect(page.locator(".sale-item").first).not_to_be_in_viewport()
+    for seen in (countdown, *(page.get_by_role("link", name=name) for name in ("Pause the sale", "End now"))):
+        expect(seen).to_be_in_viewport()
+    expect(countdown).not_to_have_text(before, timeout=PATIENCE_MS)
+    # And the bar of an item follows buyers
+    reserve(item, buyer)
+    expect(page.locator(".sale-item .units-held").first).to_have_attribute("width", "20", timeout=PATIENCE_MS)

@@ -1,0 +1,201 @@
+"""The first page of the admin: what it shows, to whom, at what cost, and while servers are away."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connections
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from orders.models import Attention, Order, OrderStatus
+from orders.preflight.finding import stop
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.buying import make_orders
+from tests.steps.shop import goods, make_item, make_product
+from tests.steps.staff import employee, was_checked
+from tests.steps.store import store_away
+from web.home import day_sums, home_figures, home_page
+from web.home.home_figures import Home
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOME = "/admin/"
+PARTS = "/board/home/"
+SALES, ORDERS, STOCK = "Running and coming sales", "Orders and revenue", "Low stock"
+
+
+@pytest.fixture(autouse=True)
+def _always_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_figures, "FRESH_SECONDS", 0.0)
+    # A busy machine is no silent server.
+    monkeypatch.setattr(home_figures, "ANSWER_SECONDS", 10.0)
+    monkeypatch.setattr("web.board.source.REST_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(home_page, "home", Home())
+
+
+def token_in(page: str) -> str:
+    found = re.search(r'data-token="([^"]+)"', page)
+    assert found
+    return found[1]
+
+
+def parts(client: Client, token: str) -> Any:
+    return client.get(PARTS, headers={"Authorization": f"Home {token}"})
+
+
+def words_of(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def placed(days_ago: int, count: int, *, item: SaleItem, buyer: User, **fields: Any) -> None:
+    """Orders of an earlier day, at noon."""
+    pks = [order.pk for order in make_orders(count, buyer=buyer, item=item)]
+    noon = timezone.localtime().replace(hour=12, minute=0) - timedelta(days=days_ago)
+    Order.objects.filter(pk__in=pks).update(created_at=noon if days_ago else timezone.now(), **fields)
+
+
+def test_it_shows_sales_orders_stock_and_what_is_to_be_done(
+    as_manager: Client, running: SaleItem, product: Product, buyer: User
+) -> None:
+    coming = make_item(make_product(slug="cup", name="Cup", price_minor=9900), opens_in_seconds=1800)
+    was_checked(coming.sale, stop("The mail server does not answer.", "Mend it."))
+    goods("rare", units=2)
+    placed(0, 2, item=running, buyer=buyer)
+    placed(3, 1, item=running, buyer=buyer, refunded_minor=900, attention=Attention.REFUND_FAILS)
+    placed(3, 1, item=running, buyer=buyer, status=OrderStatus.REFUNDED)
+    placed(30, 5, item=running, buyer=buyer)
+    page = as_manager.get(HOME)
+    words = words_of(page.text)
+    first, second = page.context["sales"]["lines"]
+    assert (first.sale, first.units, first.sold_percent, first.held_percent) == (
+        running.sale,
+        "sold 1 · held 1 · left 3",
+        20,
+        20,
+    )
+    assert (second.sale, second.verdict, second.is_ready) == (coming.sale, "Not ready: 1 stop to mend.", False)
+    assert "Orders today 2 Paid today 2 Revenue today 38.00 CNY" in words
+    days = page.context["sums"]["days"]
+    assert [(day["orders"], day["paid"], day["revenue"]) for day in days if day["orders"]] == [
+        (2, 2, "38.00 CNY"),
+        (2, 1, "10.00 CNY"),
+    ]
+    assert len(days) == 14
+    assert "1 Orders that need attention" in words
+    assert [variant.sku for variant, _url in page.context["low"]["lines"]] == ["SKU-rare"]
+    assert {line.name: line.is_well for line in page.context["health"]}.items() >= {
+        ("PostgreSQL", True),
+        ("Reservation store", True),
+        ("Cache", True),
+        ("Workers and beat", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("right", "shown"),
+    [
+        ("view_sale", {SALES, "Health"}),
+        ("change_sale", {SALES, "Health"}),
+        ("view_order", {ORDERS}),
+        ("view_variant", {STOCK}),
+        ("view_category", set()),
+    ],
+)
+def test_each_part_is_for_those_who_may_see_what_it_shows(
+    client: Client, item: SaleItem, right: str, shown: set[str]
+) -> None:
+    client.force_login(employee(right))
+    page = client.get(HOME).text
+    assert {words for words in (SALES, ORDERS, STOCK, "Health") if f">{words}</h2>" in page} == shown
+    if shown:
+        fresh = parts(Client(), token_in(page)).text
+        assert {words for words in (SALES, ORDERS, STOCK, "Health") if f">{words}</h2>" in fresh} == shown
+    else:
+        assert "data-parts" not in page
+
+
+def test_its_parts_are_for_an_hour_and_in_the_language_of_the_page(
+    as_manager: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_manager.cookies["django_language"] = "zh-hans"
+    token = token_in(as_manager.get(HOME).text)
+    assert "春季秒杀" in parts(Client(), token).text
+    assert parts(as_manager, "").status_code == parts(as_manager, token[:-1]).status_code == 403
+    monkeypatch.setattr(home_page, "TOKEN_SECONDS", -1)
+    assert parts(as_manager, token).status_code == 403
+
+
+def test_it_takes_the_same_statements_for_many_rows(
+    as_manager: Client,
+    item: SaleItem,
+    buyer: User,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    """Those of the threads: the request itself asks for the reader, and counts for the sidebar."""
+
+    def read() -> None:
+        home_figures.read_rows()
+        day_sums.DaySums().read()
+
+    # Sales, items, low stock, four counts, and each of fourteen days.
+    with django_assert_num_queries(21):
+        read()
+    for number in range(5):
+        make_item(make_product(slug=f"cup-{number}", name="Cup", price_minor=9900, units=7), quantity=5)
+        placed(number, 3, item=item, buyer=buyer, attention=Attention.REFUND_FAILS)
+    with django_assert_num_queries(21):
+        read()
+    token = token_in(as_manager.get(HOME).text)
+    with django_assert_num_queries(0):
+        assert parts(as_manager, token).status_code == 200
+
+
+def test_past_days_are_summed_once_an_hour(
+    item: SaleItem, buyer: User, django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(day_sums, "TODAY_KEPT_SECONDS_MAX", 0.0)
+    sums = day_sums.DaySums()
+    sums.read()
+    placed(0, 1, item=item, buyer=buyer)
+    with django_assert_num_queries(1):
+        assert sums.read()[-1].orders == 1
+
+
+@pytest.mark.parametrize("name", ["cache", "reservation_store", "database"])
+def test_while_a_server_is_away_an_open_page_shows_what_is_known(
+    as_manager: Client, running: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    token = token_in(as_manager.get(HOME).text)
+    if name == "database":
+        monkeypatch.setattr(type(connections["default"]), "cursor", refused)
+    else:
+        former = store_away(settings, {"cache": "default", "reservation_store": "seckill"}[name])
+    during = parts(Client(), token).text
+    if name == "database":
+        monkeypatch.undo()
+    else:
+        settings.CACHES = former
+    assert "does not answer" in words_of(during)
+    assert "Spring sale" in during
+    assert "sold 1 · held 1 · left 3" in during
+
+
+def refused(*_: object, **__: object) -> None:
+    raise OperationalError("connection refused")
+
+
+def test_a_sale_is_known_without_its_units(as_manager: Client, item: SaleItem, settings: Settings) -> None:
+    store_away(settings)
+    words = words_of(as_manager.get(HOME).text)
+    assert "Units not known" in words
+    assert "The reservation store does not answer" in words
+
+
+def test_work_that_is_not_done_in_time_is_shown(as_manager: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_figures, "LATE_SECONDS", -1_000_000.0)
+    assert "look at beat and at the workers" in words_of(as_manager.get(HOME).text)
