@@ -1,0 +1,86 @@
+"""Rehearsals of sales (orders/rehearsal/)."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from seckill.items.shadow import shadow_id
+from seckill.models import Sale
+
+# A rehearsal writes its row every half a second. After so long its process is dead, or nobody has started it.
+SILENT_AFTER = timedelta(seconds=30)
+
+
+class Rehearsal(models.Model):
+    """One rehearsal of a sale; of each sale the last one with a report is kept. One runs at a time.
+
+    `items` has a pair for each shadow: the id of the sale item, and its units there, null for unlimited. `figures` are
+    those of the moment, `report` what was found at the end, as numbers (orders/rehearsal/verdict.py reads it).
+    `problem` says in each language why there is no report. `cleared_at` is when the shadows left the store.
+    """
+
+    class Status(models.TextChoices):
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        BROKEN = "broken", _("broken off")
+
+    class Stage(models.TextChoices):
+        PREPARING = "preparing", _("preparing")
+        RUSH = "rush", _("buyers ask")
+        ORDERS = "orders", _("orders are written")
+        RETURNS = "returns", _("unpaid units come back")
+        LATE = "late", _("late buyers ask")
+
+    sale = models.ForeignKey(Sale, models.CASCADE, related_name="rehearsals", verbose_name=_("sale"))
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True
+    )
+    status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.RUNNING)
+    stage = models.CharField(_("stage"), max_length=10, choices=Stage, default=Stage.PREPARING)
+    buyers = models.PositiveIntegerField(_("simulated buyers"))
+    items = models.JSONField(_("items"), default=list)
+    started_at = models.DateTimeField(_("started at"), default=timezone.now)
+    pulse_at = models.DateTimeField(_("last sign of life"), default=timezone.now)
+    written_at = models.DateTimeField(_("last batch of orders"), null=True)
+    ended_at = models.DateTimeField(_("ended at"), null=True)
+    cleared_at = models.DateTimeField(_("cleared at"), null=True)
+    figures = models.JSONField(_("figures"), default=dict)
+    problem = models.JSONField(_("problem"), default=dict)
+    report = models.JSONField(_("report"), null=True)
+
+    class Meta:
+        verbose_name = _("rehearsal")
+        verbose_name_plural = _("rehearsals")
+        ordering = ["-pk"]
+        # Staff who may change a sale may rehearse it.
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                name="orders_rehearsal_one_at_a_time", fields=["status"], condition=Q(status="running")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sale} · {self.started_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == self.Status.RUNNING
+
+    @property
+    def shadow_ids(self) -> list[int]:
+        return [shadow_id(rehearsal_id=self.pk, number=number) for number in range(len(self.items))]
+
+    def go_on(self, **fields: Any) -> bool:
+        """Write these fields and a sign of life. False if the rehearsal no longer runs: it was taken for dead."""
+        running = Rehearsal.objects.filter(pk=self.pk, status=self.Status.RUNNING)
+        return bool(running.update(pulse_at=timezone.now(), **fields))
+
+    def end(self, status: "Rehearsal.Status", **fields: Any) -> bool:
+        """False if it had ended before."""
+        return self.go_on(status=status, ended_at=timezone.now(), **fields)
