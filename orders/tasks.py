@@ -15,7 +15,7 @@ from orders.mails import sending
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.preflight import readiness
-from orders.rehearsal import rehearsal, written_orders
+from orders.rehearsal import running, written_orders
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
@@ -286,4 +286,4 @@ def judge_coming_sales() -> int:
 @sweep(queue="celery", every_seconds=10.0)
 def clear_rehearsals() -> int:
     """Remove what rehearsals left in the store whose processes were killed."""
-    return rehearsal.clear_ended()
+    return running.clear_ended()

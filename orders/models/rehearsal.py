@@ -20,7 +20,7 @@ class Rehearsal(models.Model):
     """One rehearsal of a sale; of each sale the last one with a report is kept. One runs at a time.
 
     `items` has a pair for each shadow: the id of the sale item, and its units there, null for unlimited. `figures` are
-    those of the moment, `report` what was found at the end, as numbers (orders/rehearsal/verdict.py reads it).
+    those of the moment, `report` what was found at the end, as numbers (read by orders/preflight/rehearsal_verdict.py).
     `problem` says in each language why there is no report. `cleared_at` is when the shadows left the store.
     """
 

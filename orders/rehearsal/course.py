@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from orders.models import Rehearsal
 from orders.rehearsal import crowd, shadows
 from orders.rehearsal.crowd import AGAIN, YES, Answer, Ask
-from orders.rehearsal.plan import BUYERS_FROM, Refused, spread
+from orders.rehearsal.plan import BUYERS_FROM, Refused, one_line, spread
 from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
 from seckill import ledger
 from seckill.items import item_state
@@ -101,7 +101,7 @@ class Course:
             word = crowd.first_word(self._address, ask)
         except OSError as error:
             text = _("Nobody answers at the shop's address, %(url)s (SHOP_URL): %(error)s")
-            raise Refused(filled(text, error=" ".join(str(error).split()) or type(error).__name__, **values)) from error
+            raise Refused(filled(text, error=one_line(error), **values)) from error
         if word != "not_open":
             text = _(
                 "At %(url)s (SHOP_URL) another shop answers, or something in front of this one: it said “%(word)s” "

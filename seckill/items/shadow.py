@@ -5,8 +5,7 @@ one, and no buyer gets a pass for one. Reservations, the outbox and its doorbell
 """
 
 from dataclasses import astuple
-
-from redis import Redis
+from typing import Any
 
 from seckill.store.client import ask
 from seckill.store.keys import keys_of
@@ -34,7 +33,7 @@ def parts_of(item_id: int) -> tuple[int, int]:
 def expire_in(seconds: int, *, item_id: int) -> None:
     """Let all keys of the shadow go by themselves after this time. Keys that are made later are not meant."""
 
-    def expire(client: Redis) -> None:
+    def expire(client: Any) -> None:
         pipeline = client.pipeline(transaction=False)
         for key in astuple(keys_of(item_id)):
             pipeline.expire(key, seconds)

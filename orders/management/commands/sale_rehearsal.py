@@ -11,17 +11,12 @@ from rich.console import Console
 from orders.management.commands.sale_preflight import show
 from orders.models import Rehearsal
 from orders.preflight.finding import Verdict
+from orders.preflight.rehearsal_verdict import findings_of, worst_of
+from orders.preflight.rehearsal_words import ENDINGS
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, usual_buyers
-from orders.rehearsal.rehearsal import run, start
-from orders.rehearsal.verdict import findings_of, worst_of
+from orders.rehearsal.running import run, start
 from seckill.models import Sale
 from shop.languages.kept_texts import in_readers_language
-
-ENDINGS = {
-    Verdict.GOOD: "The rehearsal went well.",
-    Verdict.WARNING: "The rehearsal went through, with lines to look at.",
-    Verdict.STOP: "The rehearsal FAILED: a promise did not hold.",
-}
 
 
 class Command(BaseCommand):
@@ -48,7 +43,7 @@ class Command(BaseCommand):
         for finding in findings_of(rehearsal.report):
             show(finding, console=console)
         worst = worst_of(rehearsal.report)
-        self.stdout.write(ENDINGS[worst])
+        self.stdout.write(str(ENDINGS[worst]))
         if worst is Verdict.STOP:
             sys.exit(1)
 

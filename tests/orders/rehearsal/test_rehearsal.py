@@ -3,26 +3,14 @@
 import os
 import subprocess
 import sys
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import Model
-from django.utils import timezone
-from pytest_django import Settings
 
 from orders.models import Mail, Order, Rehearsal
-from orders.rehearsal import plan, rehearsal, shadows
-from orders.rehearsal.plan import Refused
-from orders.rehearsal.rehearsal_report import Seen, made_report
-from orders.rehearsal.verdict import findings_of, worst_of
-from orders.rehearsal.written_orders import drain_once
-from orders.tasks import clear_rehearsals, drain_outbox
-from seckill import ledger
 from seckill.models import SaleChange, SaleItem
-from seckill.outcomes import Outcome
-from seckill.passes.passes import new_reservation_id
 from shop.models import Product, StockChange
 from tests.live_shop import environment
 from tests.steps.shop import make_item

@@ -19,10 +19,9 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.models import Rehearsal
 from orders.models.rehearsal import SILENT_AFTER
-from orders.preflight.finding import one_line
 from orders.rehearsal import shadows
 from orders.rehearsal.course import Course
-from orders.rehearsal.plan import Refused, check_allowed, shadow_items
+from orders.rehearsal.plan import Refused, check_allowed, one_line, shadow_items
 from seckill.models import Sale
 from shop.background.outages import AWAY
 from shop.background.queued_tasks import EXPIRES_SECONDS, queued_task
