@@ -111,7 +111,7 @@ def context_of_report(report: Report) -> dict[str, Any]:
 
 
 def at_s(report: Report, number: int) -> str:
-    return f"{number * report['step_seconds']:.1f}"
+    return f"{number * report['step_seconds']:g}"
 
 
 def answer_chart(report: Report) -> dict[str, Any]:

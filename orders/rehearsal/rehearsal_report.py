@@ -107,7 +107,7 @@ def made_report(rehearsal: Rehearsal, seen: Seen) -> dict[str, Any]:
         "late": len(seen.late_answers),
         "late_yes": sum(is_yes(answer) for answer in seen.late_answers),
         **columns(seen, rush_seconds=rush_seconds),
-        "course": thinned([[sample.at_s, sample.backlog, sample.held, sample.left] for sample in seen.samples]),
+        "course": thinned([[one.at_s, one.backlog, one.held, one.left] for one in seen.samples if one.at_s >= 0]),
     }
 
 
