@@ -21,13 +21,14 @@ class Rehearsal(models.Model):
 
     `items` has a pair for each shadow: the id of the sale item, and its units there, null for unlimited. `figures` are
     those of the moment, `report` what was found at the end, as numbers (read by orders/preflight/rehearsal_verdict.py).
-    `problem` says in each language why there is no report. `cleared_at` is when the shadows left the store.
+    `problem` says in each language why there is no report. `pulse_at` is the last sign of life, `written_at` the last
+    batch of orders, `cleared_at` when the shadows left the store.
     """
 
     class Status(models.TextChoices):
-        RUNNING = "running", _("running")
-        DONE = "done", _("done")
-        BROKEN = "broken", _("broken off")
+        RUNNING = "running"
+        DONE = "done"
+        BROKEN = "broken"
 
     class Stage(models.TextChoices):
         PREPARING = "preparing", _("preparing")
@@ -36,22 +37,20 @@ class Rehearsal(models.Model):
         RETURNS = "returns", _("unpaid units come back")
         LATE = "late", _("late buyers ask")
 
-    sale = models.ForeignKey(Sale, models.CASCADE, related_name="rehearsals", verbose_name=_("sale"))
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True
-    )
-    status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.RUNNING)
-    stage = models.CharField(_("stage"), max_length=10, choices=Stage, default=Stage.PREPARING)
-    buyers = models.PositiveIntegerField(_("simulated buyers"))
-    items = models.JSONField(_("items"), default=list)
-    started_at = models.DateTimeField(_("started at"), default=timezone.now)
-    pulse_at = models.DateTimeField(_("last sign of life"), default=timezone.now)
-    written_at = models.DateTimeField(_("last batch of orders"), null=True)
-    ended_at = models.DateTimeField(_("ended at"), null=True)
-    cleared_at = models.DateTimeField(_("cleared at"), null=True)
-    figures = models.JSONField(_("figures"), default=dict)
-    problem = models.JSONField(_("problem"), default=dict)
-    report = models.JSONField(_("report"), null=True)
+    sale = models.ForeignKey(Sale, models.CASCADE, related_name="rehearsals")
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.RUNNING)
+    stage = models.CharField(max_length=10, choices=Stage, default=Stage.PREPARING)
+    buyers = models.PositiveIntegerField()
+    items = models.JSONField(default=list)
+    started_at = models.DateTimeField(default=timezone.now)
+    pulse_at = models.DateTimeField(default=timezone.now)
+    written_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    cleared_at = models.DateTimeField(null=True)
+    figures = models.JSONField(default=dict)
+    problem = models.JSONField(default=dict)
+    report = models.JSONField(null=True)
 
     class Meta:
         verbose_name = _("rehearsal")

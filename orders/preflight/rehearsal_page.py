@@ -116,7 +116,7 @@ def at_s(report: Report, number: int) -> str:
 
 def answer_chart(report: Report) -> dict[str, Any]:
     """For Chart.js: columns of yes, no, and neither."""
-    names = ((_("Yes"), GREEN), (_("No"), GREY), (_("Neither"), RED))
+    names = ((_("Heard yes"), GREEN), (_("Heard no"), GREY), (_("Heard neither"), RED))
     return {
         "labels": [at_s(report, number) for number in range(len(report["steps"]))],
         "datasets": [
