@@ -44,6 +44,12 @@ def about_answers(report: Report) -> Iterator[Finding]:
         todo = _("Look at the log and at the load of the web hosts, and add web processes (docs/scaling.md).")
         verdict = stop if report["failed"] > report["buyers"] * FAILED_SHARE_MAX else warning
         yield verdict(text, todo, **report)
+    if report["not_sent"]:
+        yield warning(
+            _("A minute was too short for %(not_sent)s more buyers, who did not ask."),
+            _("Rehearse with fewer buyers, or add web processes (docs/scaling.md)."),
+            **report,
+        )
     text = _(
         "The shop answered %(rate)s buyers a second, the last one after %(rush_seconds)s s. Half of the answers took "
         "less than %(p50_ms)s ms, and 99 of 100 less than %(p99_ms)s ms."

@@ -118,7 +118,7 @@ class Course:
         while work.is_alive():
             work.join(LOOK_SECONDS)
             self._look(Stage.RUSH)
-        seen.rush_ends_s = max((answer.at_s for answer in seen.answers), default=starts_s)
+        seen.rush_ends_s = max((answer.at_s for answer in seen.answers if answer.tries), default=starts_s)
 
     def _send(self, asks: list[Ask], starts_s: float, seconds_max: float, answers: list[Answer]) -> None:
         busy_s = time.thread_time()

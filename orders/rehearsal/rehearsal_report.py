@@ -14,7 +14,7 @@ from seckill.ledger import Counters
 COLUMNS_MAX = 40
 STEPS_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 # Answers that are neither yes nor an honest no.
-FAILED = (NO_ANSWER, NOT_SENT, "unavailable")
+FAILED = (NO_ANSWER, "unavailable")
 
 
 class Sample(NamedTuple):
@@ -73,6 +73,11 @@ def is_yes(answer: Answer) -> bool:
     return answer.word in (YES, AGAIN)
 
 
+def has_failed(word: str) -> bool:
+    """Whether it is no answer of the shop's own. A word `http_…` is a status without one."""
+    return word in FAILED or word.startswith("http_")
+
+
 def made_report(rehearsal: Rehearsal, seen: Seen) -> dict[str, Any]:
     seconds = sorted(answer.seconds for answer in seen.answers if answer.word not in (NO_ANSWER, NOT_SENT))
     rush_seconds = max(seen.rush_ends_s - seen.starts_s, 0.001)
@@ -82,11 +87,12 @@ def made_report(rehearsal: Rehearsal, seen: Seen) -> dict[str, Any]:
     pairs = zip(rehearsal.shadow_ids, units, strict=True)
     last = seen.samples[-1]
     return {
-        "buyers": len(seen.answers),
+        "buyers": len(seen.answers) - words[NOT_SENT],
+        "not_sent": words[NOT_SENT],
         "units": None if None in units else sum(count or 0 for count in units),
         "words": dict(words.most_common()),
         "yes": words[YES] + words[AGAIN],
-        "failed": sum(words[word] for word in FAILED) + sum(words[word] for word in words if word.startswith("http_")),
+        "failed": sum(words[word] for word in words if has_failed(word)),
         "asked_again": sum(answer.tries > 1 for answer in seen.answers),
         "p50_ms": percentile_ms(seconds, 0.5),
         "p99_ms": percentile_ms(seconds, 0.99),
@@ -117,8 +123,9 @@ def columns(seen: Seen, *, rush_seconds: float) -> dict[str, Any]:
     count = int(rush_seconds / step_seconds) + 1
     found = [[0, 0, 0] for _ in range(count)]
     for answer in seen.answers:
-        place = 0 if is_yes(answer) else 2 if answer.word in FAILED or answer.word.startswith("http_") else 1
-        found[min(max(int((answer.at_s - seen.starts_s) / step_seconds), 0), count - 1)][place] += 1
+        if answer.word != NOT_SENT:
+            place = 0 if is_yes(answer) else 2 if has_failed(answer.word) else 1
+            found[min(max(int((answer.at_s - seen.starts_s) / step_seconds), 0), count - 1)][place] += 1
     return {"step_seconds": step_seconds, "steps": found}
 
 

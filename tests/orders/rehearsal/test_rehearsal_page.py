@@ -62,6 +62,7 @@ def page_of(item: SaleItem) -> str:
         ({"lost": 1}, "stop", "does not know 1 reservations"),
         ({"failed": 3}, "stop", "3 of 20 simulated buyers heard neither"),
         ({"failed": 1, "buyers": 500}, "warning", "1 of 500 simulated buyers heard neither"),
+        ({"not_sent": 9}, "warning", "too short for 9 more buyers"),
         ({"p99_ms": 1_500}, "warning", "99 of 100 less than 1500 ms"),
         ({"p99_ms": 6_000}, "stop", "99 of 100 less than 6000 ms"),
         ({"waiting": 2}, "stop", "2 reservations did not become orders"),
