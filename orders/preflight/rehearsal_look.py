@@ -25,18 +25,18 @@ def look_at_rehearsal(sale: Sale) -> Iterator[Finding]:
     """Nothing is said where rehearsals are switched off and there was none."""
     last = Rehearsal.objects.filter(sale=sale, report__isnull=False).first()
     again = _("Rehearse it from the sale's page in the admin, or with `manage.py sale_rehearsal %(sale_id)s`.")
-    if last is None:
+    if last is None or last.report is None:
         if settings.REHEARSALS:
             yield warning(_("This sale was never rehearsed."), again, sale_id=sale.pk)
         return
+    worst = worst_of(last.report)
     values = {
         "ago": time_since(last.started_at),
         "buyers": last.report["buyers"],
-        "ending": ENDINGS[worst_of(last.report)],
+        "ending": ENDINGS[worst],
         "sale_id": sale.pk,
     }
     text = _("Rehearsed %(ago)s ago with %(buyers)s simulated buyers. %(ending)s")
-    worst = worst_of(last.report)
     if worst is Verdict.STOP:
         yield stop(text, _("Its report, behind the button “Rehearse”, says what to do. Then rehearse again."), **values)
     elif timezone.now() - last.started_at > FRESH:

@@ -81,7 +81,7 @@ def context_of(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, form: 
         "sale_url": model_admin.page_of(sale),
         "check_url": reverse("admin:seckill_sale_check_before_opening", args=[sale.pk]),
     }
-    if reported is not None:
+    if reported is not None and reported.report is not None:
         context |= {"reported": reported, **context_of_report(reported.report)}
     return context
 

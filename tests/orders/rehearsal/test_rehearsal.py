@@ -79,6 +79,7 @@ def test_a_running_shop_is_rehearsed_from_end_to_end(
     assert "All 20 units that were not paid for came back" in done.stdout
     assert "20 late buyers asked" in done.stdout
     report = Rehearsal.objects.get(sale=item.sale).report
+    assert report is not None
     assert (report["buyers"], report["yes"], report["failed"], report["waiting"]) == (200, UNITS, 0, 0)
     assert sum(sum(step) for step in report["steps"]) == 200
     assert counts() == before
