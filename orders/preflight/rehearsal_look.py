@@ -9,10 +9,10 @@ from django.utils.functional import lazy
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
-from orders.models import Rehearsal
 from orders.preflight.finding import Finding, Verdict, good, stop, warning
 from orders.preflight.rehearsal_verdict import worst_of
 from orders.preflight.rehearsal_words import ENDINGS
+from orders.rehearsal.rehearsal_report import last_report
 from seckill.models import Sale
 
 # Machines and settings change. An older one says little about those of now.
@@ -23,9 +23,9 @@ time_since = lazy(timesince, str)
 
 def look_at_rehearsal(sale: Sale) -> Iterator[Finding]:
     """Nothing is said where rehearsals are switched off and there was none."""
-    last = Rehearsal.objects.filter(sale=sale, report__isnull=False).first()
+    last = last_report(sale_id=sale.pk)
     again = _("Rehearse it from the sale's page in the admin, or with `manage.py sale_rehearsal %(sale_id)s`.")
-    if last is None or last.report is None:
+    if last is None:
         if settings.REHEARSALS:
             yield warning(_("This sale was never rehearsed."), again, sale_id=sale.pk)
         return

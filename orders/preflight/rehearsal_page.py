@@ -24,6 +24,7 @@ from orders.preflight.finding import listed
 from orders.preflight.rehearsal_verdict import Report, findings_of, worst_of
 from orders.preflight.rehearsal_words import ENDINGS, words_of
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, check_allowed, sales_of_now, usual_buyers
+from orders.rehearsal.rehearsal_report import last_report
 from orders.rehearsal.running import end_silent, run_in_worker, start
 from seckill.models import Sale
 from shop.languages.kept_texts import in_readers_language
@@ -66,7 +67,7 @@ def page(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> Http
 
 def context_of(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, form: StartForm) -> dict[str, Any]:
     last = sale.rehearsals.first()
-    reported = sale.rehearsals.filter(report__isnull=False).first()
+    reported = last_report(sale_id=sale.pk)
     context = {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
@@ -81,7 +82,7 @@ def context_of(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, form: 
         "sale_url": model_admin.page_of(sale),
         "check_url": reverse("admin:seckill_sale_check_before_opening", args=[sale.pk]),
     }
-    if reported is not None and reported.report is not None:
+    if reported is not None:
         context |= {"reported": reported, **context_of_report(reported.report)}
     return context
 
