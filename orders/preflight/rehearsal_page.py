@@ -105,8 +105,8 @@ def context_of_report(report: Report) -> dict[str, Any]:
         "answers": words_of(report),
         "answer_chart": json.dumps(answer_chart(report)),
         "course_chart": json.dumps(course_chart(report)),
-        "stacked": json.dumps(options(seconds=_("seconds after the opening"), stacked=True)),
-        "plain": json.dumps(options(seconds=_("seconds after the opening"), stacked=False)),
+        "stacked": json.dumps(options(stacked=True)),
+        "plain": json.dumps(options(stacked=False)),
         "steps": [(at_s(report, number), *step) for number, step in enumerate(report["steps"])],
     }
 
@@ -131,7 +131,6 @@ def course_chart(report: Report) -> dict[str, Any]:
     """For Chart.js: lines of what waits to be an order, and of units held and left."""
     names = ((_("Not orders yet"), BLUE, 1), (_("Units held"), AMBER, 2), (_("Units left"), GREEN, 3))
     return {
-        "labels": [f"{row[0]:.1f}" for row in report["course"]],
         "datasets": [
             {
                 "label": name,
@@ -139,15 +138,17 @@ def course_chart(report: Report) -> dict[str, Any]:
                 "backgroundColor": colour,
                 "pointRadius": 0,
                 "borderWidth": 2,
-                "data": [row[place] for row in report["course"]],
+                "data": [{"x": row[0], "y": row[place]} for row in report["course"]],
             }
             for name, colour, place in names
         ],
     }
 
 
-def options(*, seconds: str, stacked: bool) -> dict[str, Any]:
+def options(*, stacked: bool) -> dict[str, Any]:
+    """For Chart.js: of columns side by side, else of points along the time."""
     ticks = {"color": "#9ca3af", "maxTicksLimit": 8}
+    title = {"display": True, "text": _("seconds after the opening"), "color": "#9ca3af"}
     return {
         "animation": False,
         "responsive": True,
@@ -155,7 +156,7 @@ def options(*, seconds: str, stacked: bool) -> dict[str, Any]:
         "interaction": {"mode": "index", "intersect": False},
         "plugins": {"legend": {"display": True, "labels": {"color": "#9ca3af", "boxWidth": 10}}},
         "scales": {
-            "x": {"stacked": stacked, "ticks": ticks, "title": {"display": True, "text": seconds, "color": "#9ca3af"}},
+            "x": {"type": "category" if stacked else "linear", "stacked": stacked, "ticks": ticks, "title": title},
             "y": {"stacked": stacked, "beginAtZero": True, "ticks": {**ticks, "precision": 0}},
         },
     }
