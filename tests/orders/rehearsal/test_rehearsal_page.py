@@ -3,7 +3,6 @@
 from datetime import timedelta
 from html import unescape
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -15,10 +14,9 @@ from orders.models import Rehearsal
 from orders.preflight.rehearsal_look import look_at_rehearsal
 from orders.preflight.rehearsal_verdict import findings_of, worst_of
 from orders.rehearsal import running
-from orders.rehearsal.crowd import Answer
-from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.steps.rehearsing import report_of, was_rehearsed
 from tests.steps.shop import make_item, text_of
 from tests.steps.staff import admin_page, employee
 
@@ -29,24 +27,6 @@ pytestmark = pytest.mark.django_db
 def coming(product: Product, settings: Settings) -> SaleItem:
     settings.REHEARSALS = True
     return make_item(product, quantity=5, opens_in_seconds=7200, closes_in_seconds=9000)
-
-
-def report_of(item: SaleItem, *, yes: int = 5, **more: Any) -> dict[str, Any]:
-    """Of a rehearsal with 20 buyers that went well, but for `more`."""
-    rehearsal = Rehearsal(pk=1, sale=item.sale, buyers=20, items=[[item.pk, 5]])
-    (shadow_id,) = rehearsal.shadow_ids
-    words = ["reserved"] * yes + ["sold_out"] * (20 - yes)
-    answers = [Answer(shadow_id, word, 0.02, 100.0 + n / 10, 1, str(uuid4())) for n, word in enumerate(words)]
-    seen = Seen(starts_s=100.0, rush_ends_s=102.0, written_s=102.5, answers=answers, paid=3, unpaid=2)
-    seen.samples = [Sample(at_s, 0, 2, 3, 0, True) for at_s in (0.5, 1.0, 8.0)]
-    return {**made_report(rehearsal, seen), **more}
-
-
-def kept(item: SaleItem, **more: Any) -> Rehearsal:
-    done = {"status": Rehearsal.Status.DONE, "cleared_at": timezone.now()}
-    return Rehearsal.objects.create(
-        sale=item.sale, buyers=20, items=[[item.pk, 5]], report=report_of(item, **more), **done
-    )
 
 
 def page_of(item: SaleItem) -> str:
@@ -123,7 +103,7 @@ def test_only_staff_who_may_change_sales_rehearse_and_only_where_it_is_on(
     settings.REHEARSALS = False
     assert as_manager.get(page_of(coming)).status_code == 403
     assert page_of(coming) not in text_of(as_manager, admin_page(coming.sale))
-    kept(coming)
+    was_rehearsed(coming)
     # The last report can still be read.
     text = unescape(as_manager.get(page_of(coming)).content.decode())
     assert "Rehearsals are switched off" in text
@@ -144,7 +124,7 @@ def test_the_pre_flight_says_how_the_last_rehearsal_went(
     assert line() == ("warning", "This sale was never rehearsed.")
     settings.REHEARSALS = False
     assert list(look_at_rehearsal(coming.sale)) == []
-    rehearsal = kept(coming)
+    rehearsal = was_rehearsed(coming)
     assert line()[0] == "good"
     assert line()[1].endswith("ago with 20 simulated buyers. The rehearsal went well.")
     Rehearsal.objects.update(started_at=timezone.now() - timedelta(days=9))
