@@ -26,7 +26,7 @@ from shop.languages.kept_texts import filled
 
 # From publishing to the opening: the shop is asked once meanwhile, and all connections are made.
 LEAD_SECONDS = 3.0
-# The web server has a place for many more, but each is a call that waits, and a page sends one at a time.
+# Each has one call under way. The proxy of deploy/nginx allows one address five times as many.
 CONNECTIONS = 100
 # After so long no more buyers ask: a shop that is slower has been seen to be slow.
 RUSH_SECONDS_MAX = 60.0

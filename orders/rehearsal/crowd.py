@@ -153,7 +153,7 @@ class Line:
         """The word of the answer, and the id of a reservation."""
         try:
             status, headers, body = await asyncio.wait_for(self._call(ask), CALL_SECONDS_MAX)
-        except (OSError, EOFError, TimeoutError, ValueError, asyncio.LimitOverrunError):
+        except (OSError, EOFError, TimeoutError, ValueError, LookupError, asyncio.LimitOverrunError):
             self.close()
             return NO_ANSWER, ""
         if headers.get("connection", "").lower() == "close":

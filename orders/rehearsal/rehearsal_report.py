@@ -98,14 +98,15 @@ def made_report(rehearsal: Rehearsal, seen: Seen) -> dict[str, Any]:
     seconds = sorted(answer.seconds for answer in seen.answers if answer.word not in (NO_ANSWER, NOT_SENT))
     rush_seconds = max(seen.rush_ends_s - seen.starts_s, 0.001)
     words = Counter(answer.word for answer in seen.answers)
+    asked = len(seen.answers) - words[NOT_SENT]
     units = [units for _item_id, units in rehearsal.items]
     told = {item_id: len(ids) for item_id, ids in seen.yes_ids().items()}
     pairs = zip(rehearsal.shadow_ids, units, strict=True)
     last = seen.samples[-1]
     return {
         "form": FORM,
-        "buyers": len(seen.answers) - words[NOT_SENT],
-        "not_sent": words[NOT_SENT],
+        "buyers": asked,
+        "not_sent": rehearsal.buyers - asked,
         "units": None if None in units else sum(count or 0 for count in units),
         "words": dict(words.most_common()),
         "yes": words[YES] + words[AGAIN],
