@@ -1,7 +1,7 @@
 """The Celery tasks. A message never holds the only copy of anything, so a lost or repeated task does no harm."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -15,6 +15,7 @@ from orders.mails import sending
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.preflight import readiness
+from orders.rehearsal import running, written_orders
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
@@ -25,6 +26,7 @@ from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
 from seckill.items.archive import retired_items
 from seckill.items.loop import for_each_item, until
+from seckill.items.shadow import is_shadow
 from seckill.models import movable_items
 from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
@@ -63,23 +65,24 @@ def drain(*, item_id: int, seconds_max: float, gather_seconds: float = 0.0) -> i
     Does nothing if another process drains the item.
     """
     give_up_s, count = time.monotonic() + seconds_max, 0
+    drain_once = written_orders.drain_once if is_shadow(item_id) else intake.drain_once
     while lease.take(item_id):
         try:
-            count += drain_batches(item_id=item_id, give_up_s=give_up_s, gather_seconds=gather_seconds)
+            count += drain_batches(drain_once, item_id=item_id, give_up_s=give_up_s, gather_seconds=gather_seconds)
         finally:
             lease.give_back(item_id)
         # A reservation after the last batch found the lease taken, so no task was asked to drain it.
-        late = intake.drain_once(item_id=item_id)
+        late = drain_once(item_id=item_id)
         count += late
         if not late or time.monotonic() >= give_up_s:
             break
     return count
 
 
-def drain_batches(*, item_id: int, give_up_s: float, gather_seconds: float) -> int:
+def drain_batches(drain_once: Callable[..., int], *, item_id: int, give_up_s: float, gather_seconds: float) -> int:
     """Drain until the outbox is empty or time is up, with a pause after each batch that was not full."""
     count = 0
-    while handled := intake.drain_once(item_id=item_id):
+    while handled := drain_once(item_id=item_id):
         count += handled
         if time.monotonic() >= give_up_s:
             break
@@ -285,3 +288,9 @@ def deliver_simulated_events() -> int:
 def judge_coming_sales() -> int:
     """Repeat the pre-flight of each sale that opens within the hour."""
     return readiness.judge_coming_sales()
+
+
+@sweep(queue="celery", every_seconds=10.0)
+def clear_rehearsals() -> int:
+    """Remove what rehearsals left in the store whose processes were killed."""
+    return running.clear_ended()

@@ -98,6 +98,8 @@ GUEST_SHARE_PERCENT: int = at_least(1, env, "GUEST_SHARE_PERCENT", default=50, w
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
+# Staff may rehearse a sale: simulated buyers call SHOP_URL. Off, since they load the machines that real buyers use.
+REHEARSALS: bool = env.bool("REHEARSALS", default=False)
 
 # --- Limits ------------------------------------------------------------------------------------------------------
 # How often an account, a client address or a mailbox may do something: docs/settings.md says which.

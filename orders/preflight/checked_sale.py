@@ -3,14 +3,17 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
-from orders.preflight import page
+from orders.models import Rehearsal
+from orders.preflight import page, rehearsal_page
 from orders.preflight.kept import last_result
 from orders.report.pages import report_file, report_page
 from seckill.models import Sale
@@ -21,12 +24,14 @@ from seckill.staff.sale_admin import SaleAdmin
 @admin.register(Sale)
 class CheckedSaleAdmin(SaleAdmin):
     change_form_before_template = "admin/orders/preflight/readiness.html"
-    actions_detail = ["check_before_opening", *SaleAdmin.actions_detail]
+    actions_detail = ["check_before_opening", "rehearse", *SaleAdmin.actions_detail]
 
     def get_urls(self) -> list[URLPattern]:
         look = self.admin_site.admin_view(self.look_view)
+        progress = self.admin_site.admin_view(self.progress_view)
         report, file = self.admin_site.admin_view(report_page), self.admin_site.admin_view(report_file)
         return [
+            path("<int:sale_id>/rehearsal/progress/", progress, name="seckill_sale_rehearsal_progress"),
             path("<int:sale_id>/report/", report, name="seckill_sale_report"),
             path("<int:sale_id>/report.<slug:kind>", file, name="seckill_sale_report_file"),
             path("<int:sale_id>/preflight/<uuid:run>/<int:number>/", look, name="seckill_sale_preflight_look"),
@@ -54,3 +59,19 @@ class CheckedSaleAdmin(SaleAdmin):
     )
     def check_before_opening(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return page.start(self, request, sale_id=object_id)
+
+    def has_rehearse_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        """Where rehearsals are switched off, the last report can still be read."""
+        may_change = self.has_change_permission(request)
+        return may_change and (settings.REHEARSALS or Rehearsal.objects.filter(sale=object_id).exists())
+
+    @action(  # type: ignore[untyped-decorator]
+        description=_("Rehearse"), permissions=["rehearse"], url_path="rehearsal", icon="groups"
+    )
+    def rehearse(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return rehearsal_page.page(self, request, sale_id=object_id)
+
+    def progress_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
+        if not self.has_rehearse_permission(request, sale_id):
+            raise PermissionDenied
+        return rehearsal_page.progress(self, request, sale_id=str(sale_id))

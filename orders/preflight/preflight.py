@@ -18,6 +18,7 @@ from orders.preflight.process_looks import (
     look_at_payments,
     look_at_workers,
 )
+from orders.preflight.rehearsal_look import look_at_rehearsal
 from orders.preflight.sale_looks import look_at_languages, look_at_terms, look_at_window
 from orders.preflight.server_looks import look_at_clocks, look_at_memory, look_at_settings, look_at_stock
 from seckill.models import Sale
@@ -44,6 +45,7 @@ LOOKS: tuple[Look, ...] = (
     Look(_("Workers and beat"), look_at_workers),
     Look(_("Payments"), look_at_payments),
     Look(_("Mails"), look_at_mail),
+    Look(_("Rehearsal"), look_at_rehearsal),
 )
 
 

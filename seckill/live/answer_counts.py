@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from django_redis import get_redis_connection
 
+from seckill.items.shadow import is_shadow
 from seckill.outcomes import Outcome
 from shop.background.lazy_thread import LazyThread
 from shop.background.outages import AWAY, go_on, wait
@@ -63,7 +64,8 @@ class AnswerCounts:
 
 
 def add_to_sums(counts: Mapping[tuple[int, str], int], *, second: int) -> None:
-    """One round trip."""
+    """One round trip. Answers of rehearsals are no figures of the shop."""
+    counts = {(item_id, word): count for (item_id, word), count in counts.items() if not is_shadow(item_id)}
     pipeline = get_redis_connection("default").pipeline(transaction=False)
     for (item_id, word), count in counts.items():
         pipeline.hincrby(key_of_second(item_id, second), word, count)

@@ -124,6 +124,7 @@ def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict
         "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),
         "STAMPEDE_BUYER_PASSWORD": secrets.token_urlsafe(12),
         "LOAD_TESTS": "1",
+        "REHEARSALS": "1",
         "TIME_ZONE": DEMO_TIME_ZONE,
     }
     kept = _read(path=path)

@@ -15,6 +15,7 @@ from seckill.models import SaleItem
 from tests.browser.conftest import console_errors_of, width_of
 from tests.browser.screen import DESKTOP, PHONE, opened, serious_faults
 from tests.steps.buying import make_orders, with_address
+from tests.steps.rehearsing import was_rehearsed
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import was_checked
 
@@ -26,7 +27,7 @@ PAGES = (
     *("/admin/orders/order/{order}/change/", "/admin/orders/order/{order}/refund/now/"),
     *("/admin/orders/order/{order}/ship/now/", "/admin/shop/customer/{buyer}/change/"),
     *("/admin/orders/mail/{mail}/change/", "/admin/orders/mail/{mail}/again/"),
-    "/admin/seckill/sale/{sale}/preflight/",
+    *("/admin/seckill/sale/{sale}/preflight/", "/admin/seckill/sale/{sale}/rehearsal/"),
     *("/admin/seckill/sale/{draft}/publish/", "/admin/seckill/sale/{sale}/change/"),
     *("/admin/seckill/sale/{sale}/control/add_units/{item}/", "/admin/seckill/sale/{sale}/control/end_now/"),
 )
@@ -38,6 +39,7 @@ def paths(item: SaleItem, buyer: User) -> list[str]:
     order, _other = make_orders(2, buyer=buyer, item=item)
     mail = Mail.objects.create(order=order, kind=Mail.Kind.PAID, sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=99_900), published=False)
+    was_rehearsed(item)
     was_checked(draft.sale, stop("The sale is paused.", "Resume it."))
     rows = {"order": order, "mail": mail, "buyer": buyer, "draft": draft.sale, "sale": item.sale, "item": item}
     return [path.format(**{name: row.pk for name, row in rows.items()}) for path in PAGES]

@@ -1,0 +1,201 @@
+"""A rehearsal of a sale: a running shop answers simulated buyers, and nothing of it is left anywhere."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.models import Model
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders import tasks
+from orders.models import Mail, Order, Rehearsal
+from orders.rehearsal import running, shadows
+from orders.rehearsal.plan import BUYERS_FROM, Refused, shadow_items, spread
+from seckill import ledger
+from seckill.items.shadow import SHADOWS_FROM
+from seckill.live import answer_counts
+from seckill.models import SaleChange, SaleItem
+from seckill.outcomes import Outcome
+from seckill.passes.passes import new_reservation_id
+from seckill.store.keys import keys_of
+from shop.models import Product, StockChange
+from tests.live_shop import environment
+from tests.own_store import free_port
+from tests.steps.shop import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROWS: tuple[type[Model], ...] = (Order, Mail, SaleChange, StockChange, User, SaleItem)
+UNITS = 40
+
+
+@pytest.fixture
+def coming(product: Product, settings: Settings) -> SaleItem:
+    settings.REHEARSALS = True
+    return make_item(product, quantity=UNITS, opens_in_seconds=7200, closes_in_seconds=9000)
+
+
+def counts() -> dict[str, int]:
+    return {model.__name__: model._default_manager.count() for model in ROWS}
+
+
+def reserve_shadows(rehearsal: Rehearsal, *, buyers: int) -> list[Outcome]:
+    """As the web processes do for simulated buyers, once the shadow is open."""
+    shadows.publish(rehearsal, opens_ms=ledger.clock_ms(item_id=rehearsal.shadow_ids[0]) - 1)
+    (item_id,) = rehearsal.shadow_ids
+    return [
+        ledger.reserve(
+            item_id=item_id, reservation_id=new_reservation_id(item_id), buyer_id=BUYERS_FROM + number, units=1
+        ).outcome
+        for number in range(buyers)
+    ]
+
+
+@pytest.mark.parametrize("published", [True, False], ids=["published", "draft"])
+def test_a_running_shop_is_rehearsed_from_end_to_end(
+    product: Product, live_shop: str, store: Any, published: bool
+) -> None:
+    item = make_item(product, quantity=UNITS, opens_in_seconds=7200, closes_in_seconds=9000, published=published)
+    before, keys = counts(), set(store.keys("*"))
+    done = subprocess.run(
+        [sys.executable, "manage.py", "sale_rehearsal", str(item.sale_id), "--buyers", "200"],
+        env={**os.environ, **environment(), "REHEARSALS": "1", "SHOP_URL": live_shop},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "40 buyers heard yes, for 40 units: never one too many." in done.stdout
+    assert "All 20 units that were not paid for came back" in done.stdout
+    assert "20 late buyers asked" in done.stdout
+    report = Rehearsal.objects.get(sale=item.sale).report
+    assert report is not None
+    assert (report["buyers"], report["yes"], report["failed"], report["waiting"]) == (200, UNITS, 0, 0)
+    assert sum(sum(step) for step in report["steps"]) == 200
+    assert counts() == before
+    assert set(store.keys("*")) == keys
+
+
+def test_orders_are_written_and_taken_back(coming: SaleItem, store: Any) -> None:
+    rehearsal, before = running.start(coming.sale, buyers=100), counts()
+    assert reserve_shadows(rehearsal, buyers=UNITS + 1) == [Outcome.RESERVED] * UNITS + [Outcome.HELD_BY_OTHERS]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(pg_get_serial_sequence('orders_order', 'id'))")
+        (first,) = cursor.fetchone()
+        assert tasks.drain_outbox(item_id=rehearsal.shadow_ids[0]) == UNITS
+        cursor.execute("SELECT nextval(pg_get_serial_sequence('orders_order', 'id'))")
+        # The rows were there.
+        assert cursor.fetchone()[0] - first > UNITS
+    assert counts() == before
+    keys = keys_of(rehearsal.shadow_ids[0])
+    assert (store.xlen(keys.outbox), store.exists(keys.dead)) == (0, 0)
+    rehearsal.refresh_from_db()
+    assert rehearsal.written_at is not None
+    # Even if the row is lost, the store forgets them.
+    left = store.keys("seckill:{1407*")
+    assert len(left) > 3
+    assert all(0 < store.ttl(key) <= shadows.KEPT_SECONDS for key in left)
+
+
+def test_the_sweep_removes_what_a_killed_process_left(coming: SaleItem, store: Any) -> None:
+    keys = set(store.keys("*"))
+    rehearsal = running.start(coming.sale, buyers=100)
+    reserve_shadows(rehearsal, buyers=5)
+    assert tasks.clear_rehearsals() == 0
+    with pytest.raises(Refused, match="has been running since"):
+        running.start(coming.sale, buyers=100)
+    Rehearsal.objects.update(pulse_at=timezone.now() - timedelta(minutes=1), figures={"asked": 5})
+    assert tasks.clear_rehearsals() == 1
+    assert set(store.keys("*")) == keys
+    rehearsal.refresh_from_db()
+    assert set(rehearsal.problem) == {"en", "zh_hans"}
+    assert "was interrupted" in rehearsal.problem["en"]
+    # A process that was only slow learns that it was taken for dead, and late messages find nothing.
+    assert not rehearsal.go_on()
+    assert tasks.drain_outbox(item_id=rehearsal.shadow_ids[0]) == 0
+    assert tasks.clear_rehearsals() == 0
+    assert running.start(coming.sale, buyers=100).is_running
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"on": False}, "switched off"),
+        ({"opens": 600}, "opens in less than 15 minutes"),
+        ({"opens": -600}, "or is open already"),
+        ({"opens": -7200, "closes": -60}, "has ended"),
+        ({"items": False}, "no items yet"),
+    ],
+    ids=str,
+)
+def test_when_a_sale_is_not_rehearsed(coming: SaleItem, settings: Settings, change: dict[str, Any], text: str) -> None:
+    settings.REHEARSALS = change.get("on", True)
+    sale, now = coming.sale, timezone.now()
+    sale.opens_at = now + timedelta(seconds=change.get("opens", 7200))
+    sale.closes_at = now + timedelta(seconds=change.get("closes", 9000))
+    sale.save()
+    if not change.get("items", True):
+        sale.items.all().delete()
+    with pytest.raises(CommandError, match=text) as refused:
+        call_command("sale_rehearsal", str(sale.pk))
+    assert refused.value.returncode == 2
+    assert not Rehearsal.objects.exists()
+
+
+class NotThisShop(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"hi")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Prints nothing."""
+
+
+@pytest.fixture
+def another_server() -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), NotThisShop) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["another server", "nobody"])
+def test_no_crowd_is_sent_to_an_address_that_is_not_the_shops(
+    coming: SaleItem, settings: Settings, store: Any, another_server: int, answers: bool
+) -> None:
+    keys = set(store.keys("*"))
+    settings.SHOP_URL = f"http://127.0.0.1:{another_server if answers else free_port()}"
+    text = "it said “http_200” instead of “not_open”" if answers else "Nobody answers at the shop's address"
+    with pytest.raises(CommandError, match=text) as refused:
+        call_command("sale_rehearsal", str(coming.sale_id), "--buyers", "50")
+    assert refused.value.returncode == 2
+    assert set(store.keys("*")) == keys
+    assert Rehearsal.objects.get().status == Rehearsal.Status.BROKEN
+
+
+def test_answers_of_a_rehearsal_are_no_figures_of_the_shop() -> None:
+    answer_counts.add_to_sums({(SHADOWS_FROM, Outcome.RESERVED): 7, (3, Outcome.RESERVED): 2}, second=1_000)
+    assert answer_counts.in_all()[Outcome.RESERVED] == 2
+    assert answer_counts.of_items([SHADOWS_FROM])[SHADOWS_FROM][Outcome.RESERVED] == 0
+
+
+def test_a_large_sale_is_scaled_and_its_buyers_are_mixed(coming: SaleItem) -> None:
+    SaleItem.objects.update(quantity=10_000)
+    assert shadow_items(coming.sale, buyers=1_000) == [(coming.pk, 500)]
+    places = list(spread(8, [(1, 30), (2, 10)]))
+    assert (places.count(0), places.count(1)) == (6, 2)
+    assert set(places[:4]) == {0, 1}

@@ -1,0 +1,139 @@
+"""What staff read of a rehearsal: its verdict in words, its page, and the line of the pre-flight."""
+
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders.models import Rehearsal
+from orders.preflight.rehearsal_look import look_at_rehearsal
+from orders.preflight.rehearsal_verdict import findings_of, worst_of
+from orders.rehearsal import running
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.rehearsing import report_of, was_rehearsed
+from tests.steps.shop import make_item, text_of
+from tests.steps.staff import admin_page, employee
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def coming(product: Product, settings: Settings) -> SaleItem:
+    settings.REHEARSALS = True
+    return make_item(product, quantity=5, opens_in_seconds=7200, closes_in_seconds=9000)
+
+
+def page_of(item: SaleItem) -> str:
+    return reverse("admin:seckill_sale_rehearse", args=[item.sale_id])
+
+
+@pytest.mark.parametrize(
+    ("more", "worst", "text"),
+    [
+        ({}, "good", "5 buyers heard yes, for 5 units: never one too many."),
+        ({"yes": 6}, "stop", "More was promised than there was: 1 units too many."),
+        ({"sums_hold": False}, "stop", "More was promised"),
+        ({"lost": 1}, "stop", "does not know 1 reservations"),
+        ({"failed": 3}, "stop", "3 of 20 simulated buyers heard neither"),
+        ({"failed": 1, "buyers": 500}, "warning", "1 of 500 simulated buyers heard neither"),
+        ({"not_sent": 9}, "warning", "too short for 9 more buyers"),
+        ({"p99_ms": 1_500}, "warning", "99 of 100 less than 1500 ms"),
+        ({"p99_ms": 6_000}, "stop", "99 of 100 less than 6000 ms"),
+        ({"waiting": 2}, "stop", "2 reservations did not become orders"),
+        ({"write_seconds": 30.0}, "warning", "the last 30.0 s after the last answer"),
+        ({"still_held": 2}, "stop", "2 of 2 units that were not paid for did not come back"),
+        ({"late": 3, "late_yes": 2}, "stop", "only 2 of 3 late buyers heard yes"),
+        ({"busy_percent": 95}, "warning", "busy for 95% of the time"),
+        ({"units": None}, "good", "an item without a limit"),
+    ],
+    ids=str,
+)
+def test_each_broken_promise_is_said_in_words(coming: SaleItem, more: dict[str, Any], worst: str, text: str) -> None:
+    report = report_of(coming, **more)
+    assert worst_of(report) == worst
+    assert any(text in str(finding.text) for finding in findings_of(report))
+
+
+def test_the_page_starts_one_shows_its_progress_and_then_its_report(
+    as_manager: Client, coming: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert f'href="{page_of(coming)}"' in text_of(as_manager, admin_page(coming.sale))
+    monkeypatch.setattr(running.rehearse, "apply_async", lambda **_more: None)
+    as_manager.post(page_of(coming), {"buyers": 5})
+    assert not Rehearsal.objects.exists()
+    as_manager.post(page_of(coming), {"buyers": 300})
+    rehearsal = Rehearsal.objects.get()
+    assert (rehearsal.buyers, rehearsal.items) == (300, [[coming.pk, 5]])
+    assert "Waiting for a worker" in text_of(as_manager, page_of(coming))
+    rehearsal.go_on(stage=Rehearsal.Stage.RUSH, figures={"asked": 120, "yes": 5, "waiting": 1, "held": 5})
+    progress = reverse("admin:seckill_sale_rehearsal_progress", args=[coming.sale_id])
+    part = as_manager.get(progress)
+    assert "120 / 300" in part.content.decode()
+    assert "HX-Refresh" not in part
+    rehearsal.end(Rehearsal.Status.DONE, report=report_of(coming))
+    assert as_manager.get(progress)["HX-Refresh"] == "true"
+    text = unescape(as_manager.get(page_of(coming)).content.decode())
+    assert "The rehearsal went well." in text
+    assert text.count('<canvas class="chart"') == 2
+    assert "The figures of both charts" in text
+
+
+def test_the_page_says_what_speaks_against_it(as_manager: Client, coming: SaleItem, product: Product) -> None:
+    make_item(Product.objects.exclude(pk=product.pk).first() or product, quantity=5)
+    text = unescape(as_manager.get(page_of(coming)).content.decode())
+    assert "Rehearse although buyers of Spring sale need these machines now" in text
+    as_manager.post(page_of(coming), {"buyers": 300})
+    assert not Rehearsal.objects.exists()
+    broken = Rehearsal.objects.create(
+        sale=coming.sale, buyers=20, status=Rehearsal.Status.BROKEN, problem={"en": "It was interrupted."}
+    )
+    assert "It was interrupted." in unescape(as_manager.get(page_of(coming)).content.decode())
+    assert broken.report is None
+
+
+def test_only_staff_who_may_change_sales_rehearse_and_only_where_it_is_on(
+    as_manager: Client, client: Client, coming: SaleItem, settings: Settings
+) -> None:
+    settings.REHEARSALS = False
+    assert as_manager.get(page_of(coming)).status_code == 403
+    assert page_of(coming) not in text_of(as_manager, admin_page(coming.sale))
+    was_rehearsed(coming)
+    # The last report can still be read.
+    text = unescape(as_manager.get(page_of(coming)).content.decode())
+    assert "Rehearsals are switched off" in text
+    assert "Start the rehearsal" not in text
+    settings.REHEARSALS = True
+    client.force_login(employee("view_sale"))
+    assert client.get(page_of(coming)).status_code == 403
+    assert client.get(reverse("admin:seckill_sale_rehearsal_progress", args=[coming.sale_id])).status_code == 403
+
+
+def test_the_pre_flight_says_how_the_last_rehearsal_went(
+    as_manager: Client, coming: SaleItem, settings: Settings
+) -> None:
+    def line() -> tuple[str, str]:
+        ((verdict, text, _todo),) = look_at_rehearsal(coming.sale)
+        return verdict.value, str(text)
+
+    assert line() == ("warning", "This sale was never rehearsed.")
+    settings.REHEARSALS = False
+    assert list(look_at_rehearsal(coming.sale)) == []
+    rehearsal = was_rehearsed(coming)
+    assert line()[0] == "good"
+    assert line()[1].endswith("ago with 20 simulated buyers. The rehearsal went well.")
+    Rehearsal.objects.update(started_at=timezone.now() - timedelta(days=9))
+    assert line()[0] == "warning"
+    assert "1\xa0week, 2\xa0days ago" in line()[1]
+    Rehearsal.objects.update(report=report_of(coming, lost=1))
+    assert line()[0] == "stop"
+    # One of another release has other figures.
+    rehearsal.report = {"form": 0}
+    rehearsal.save()
+    assert list(look_at_rehearsal(coming.sale)) == []
+    assert as_manager.get(page_of(coming)).status_code == 200
