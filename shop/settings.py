@@ -369,8 +369,7 @@ SPECTACULAR_SETTINGS = {
 # --- Celery ------------------------------------------------------------------------------------------------------
 CELERY_TASK_TIME_LIMIT = 60
 CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_SERIALIZER = "json"
-CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER, CELERY_ACCEPT_CONTENT = "json", ["json"]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_MEMORY_PER_CHILD: int = env.int("WORKER_MEMORY_KB_MAX", default=250_000)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -381,10 +380,9 @@ CELERY_BROKER_URL, CELERY_BROKER_USE_SSL = broker["broker_url"], broker["broker_
 CELERY_BROKER_READ_URL, CELERY_BROKER_WRITE_URL = broker["broker_read_url"], broker["broker_write_url"]
 CELERY_BROKER_TRANSPORT_OPTIONS = broker["broker_transport_options"]
 CELERY_BROKER_CONNECTION_TIMEOUT = broker["broker_connection_timeout"]
-CELERY_BROKER_HEARTBEAT = broker["broker_heartbeat"]
+CELERY_BROKER_HEARTBEAT, CELERY_WORKER_CONSUMER = broker["broker_heartbeat"], broker["worker_consumer"]
 CELERY_TASK_DEFAULT_QUEUE_TYPE = broker["task_default_queue_type"]
 CELERY_TASK_CREATE_MISSING_QUEUE_TYPE = broker["task_create_missing_queue_type"]
-CELERY_WORKER_CONSUMER = broker["worker_consumer"]
 CELERY_TASK_ROUTES = ["shop.background.queued_tasks.queue_of"]
 CELERY_BEAT_SCHEDULER = "shop.background.sweep_scheduler:SweepScheduler"
 

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('orders', '0011_ship_permission'),
+        ("orders", "0012_report"),
         ('seckill', '0004_choice_of_replicas'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
