@@ -18,6 +18,7 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
+from pytest_django import Settings
 
 from orders.life import lifecycle
 from orders.models import Attention, Document, Mail, Order, ShippingMethod
@@ -57,7 +58,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(product: Product, shop_manager: User, stranger: User) -> Shop:
+def shop(product: Product, shop_manager: User, stranger: User, settings: Settings) -> Shop:
+    settings.REHEARSALS = True
     boss = Client()
     boss.force_login(shop_manager)
     item = make_item(product, quantity=9)
@@ -165,6 +167,7 @@ SHIP_ORDERS: Needs = (("orders.ship_order", "orders.change_order"),)
 SHIP_SEEN_ORDERS: Needs = (*SHIP_ORDERS, ("orders.view_order", "orders.change_order"))
 SEE_ORDERS: Needs = (("orders.view_order", "orders.change_order"),)
 CHANGE_SALES: Needs = (("seckill.change_sale",),)
+SEE_SALES: Needs = (("seckill.view_sale", "seckill.change_sale"),)
 ADD_SALES: Needs = (("seckill.add_sale",),)
 IMPORT_PRODUCTS: Needs = (("shop.add_product",), ("shop.change_product",))
 IMPORT_STOCK: Needs = (("shop.view_variant",), ("shop.add_stockchange",))
@@ -264,7 +267,11 @@ TABLE = [
     ),
     Action("seckill_sale_check_before_opening", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_preflight_look", CHANGE_SALES, lambda it: [it.draft.sale_id, it.to_pay.number, 0]),
-    Action("seckill_saleitem_figures", (("seckill.view_sale", "seckill.change_sale"),), no_args),
+    Action("seckill_sale_rehearse", CHANGE_SALES, lambda it: [it.draft.sale_id]),
+    Action("seckill_sale_rehearsal_progress", CHANGE_SALES, lambda it: [it.draft.sale_id]),
+    Action("seckill_sale_report", SEE_SALES, lambda it: [it.item.sale_id]),
+    Action("seckill_sale_report_file", SEE_SALES, lambda it: [it.item.sale_id, "csv"]),
+    Action("seckill_saleitem_figures", SEE_SALES, no_args),
     Action("shop_product_import", IMPORT_PRODUCTS, no_args),
     Action(
         "shop_product_process_import",
