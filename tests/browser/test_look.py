@@ -51,9 +51,15 @@ def test_a_page_that_comes_in_two_parts_does_not_move(
     with slow_pages(live_shop, pause_before=words) as shop, opened(browser, width=width) as page:
         page.add_init_script(SHIFTS)
         for path in paths:
-            page.goto(shop + path.format(sale=item.sale_id))
-            assert page.locator(".product-card, .item").first.is_visible()
-            assert page.evaluate("window.moved") == [], path
+            moved = []
+            # A busy browser may paint half a header. What the page itself moves, it moves each time.
+            for _ in range(3):
+                page.goto(shop + path.format(sale=item.sale_id))
+                assert page.locator(".product-card, .item").first.is_visible()
+                moved.append(page.evaluate("window.moved"))
+                if not moved[-1]:
+                    break
+            assert moved[-1] == [], path
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -53,6 +53,7 @@ OTHER_PROOF = {
     *("guest-order-invoice", "guest-order-invoice-pdf", "guest-order-note", "guest-note-pdf"),
     # The token of a page of staff; see tests/web/board.
     "board-figures",
+    "home-parts",
 }
 # About whoever is signed in. The address names no thing of theirs.
 SIGNED_IN: dict[str, dict[str, str]] = {

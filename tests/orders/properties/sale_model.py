@@ -295,9 +295,13 @@ class SaleModel:
             if waiting.kind in (Kind.PAUSE, Kind.RESUME, Kind.MOVE_END, Kind.END_NOW):
                 move(expected, waiting)
         quantity = self.terms.quantity
+        # Units of a sale that is over are not changed any more.
+        goes_on = expected.window != ENDED
+        has_units = quantity is not None and goes_on
         return {
-            Kind.ADD_UNITS: quantity is not None,
-            Kind.WITHDRAW_UNITS: quantity is not None and change.units < quantity,
+            Kind.UNITS_PER_BUYER: goes_on,
+            Kind.ADD_UNITS: has_units,
+            Kind.WITHDRAW_UNITS: has_units and quantity is not None and change.units < quantity,
             Kind.PAUSE: not expected.paused and expected.window != ENDED,
             Kind.RESUME: expected.paused,
             Kind.END_NOW: expected.window == OPEN,

@@ -13,7 +13,18 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.life import intake
-from orders.models import Document, Mail, Order, OrderLine, Payment, PaymentEvent, Refund, RefundLine, ShippingAddress
+from orders.models import (
+    Document,
+    Mail,
+    Order,
+    OrderLine,
+    Payment,
+    PaymentEvent,
+    Refund,
+    RefundLine,
+    ShippingAddress,
+    StoreRepair,
+)
 from seckill.items import item_state
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outbox import outbox
@@ -30,7 +41,7 @@ HOUR = timedelta(hours=1)
 # In the order in which rows may be deleted.
 ROWS: tuple[type[Row], ...] = (
     *(Document, RefundLine, Refund, Mail, PaymentEvent, Payment, ShippingAddress, OrderLine, Order),
-    *(SaleChange, SaleItem, Sale),
+    *(StoreRepair, SaleChange, SaleItem, Sale),
 )
 
 
