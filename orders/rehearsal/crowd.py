@@ -114,7 +114,7 @@ async def send_all(
 
 
 async def told(line: "Line", ask: Ask, *, ends_s: float) -> Answer:
-    """What a buyer is told in the end, who asks again where the shop says so."""
+    """The last answer to a buyer who asks again where the shop says so."""
     answer = Answer(ask.item_id, NOT_SENT, 0.0, time.monotonic(), 0)
     for number in range(1, TRIES_MAX + 1):
         sent_s = time.monotonic()

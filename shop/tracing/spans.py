@@ -51,7 +51,7 @@ class SpanRecorder:
 
 
 def span_recorder() -> SpanRecorder:
-    """What is not sent yet is sent at the end of the process. After a fork, the library starts its thread anew."""
+    """The library sends the last spans at the end of the process, and starts its thread anew after a fork."""
     provider = TracerProvider(id_generator=GivenTraceIds())
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return SpanRecorder(provider.get_tracer("stampede"))

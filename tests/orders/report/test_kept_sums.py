@@ -1,4 +1,4 @@
-"""What the shop would forget of a sale is kept a day after its end: once, and again if the sale was opened again."""
+"""The sums of a sale are kept a day after its end: once, and again if the sale was opened again."""
 
 from datetime import timedelta
 
