@@ -64,7 +64,7 @@ def unavailable() -> ledger.Reservation:
 
 def followed_up(reservation: ledger.Reservation, pass_: Pass, *, began_s: float) -> ledger.Reservation:
     failpoints.reach("reserve.after_script")
-    steps.note(pass_.reservation_id, "reserve", began_s=began_s, item=pass_.item_id, outcome=reservation.outcome)
+    steps.note(pass_.reservation_id, "reserve", began=began_s, item=pass_.item_id, outcome=reservation.outcome)
     if reservation.outcome in ACCEPTED:
         doorbell.request_drain(pass_.item_id)
     return reservation

@@ -201,7 +201,7 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
         return
     failpoints.reach("intake.after_commit")
     for new_order in new_orders:
-        steps.note(new_order.reservation_id, "order", began_s=new_order.reserved_at.timestamp(), item=item_id)
+        steps.note(new_order.reservation_id, "order", began=new_order.reserved_at, item=item_id)
     entry_ids = [new_order.entry.id for new_order in new_orders if new_order.entry]
     if outbox.acknowledge(item_id=item_id, entry_ids=entry_ids) < len(entry_ids):
         check_known(item_id=item_id, new_orders=new_orders)

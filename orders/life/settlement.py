@@ -84,8 +84,7 @@ def settle_item(*, item_id: int, unsettled: QuerySet[OrderLine], batch_max: int)
         unchanged = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
         settled += unchanged.filter(status=status, settled_at=None).update(settled_at=timezone.now())
     for order, answer in answered:
-        began_s = order.ended_at.timestamp() if order.ended_at else None
-        steps.note(order.purchase, "settle", began_s=began_s, status=order.status)
+        steps.note(order.purchase, "settle", began=order.ended_at, status=order.status)
         if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
             log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
     return settled

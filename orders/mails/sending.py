@@ -145,7 +145,7 @@ def deliver(mail: Mail, server: Any) -> Delivery:
     )
     if outcome is Delivery.SENT:
         failpoints.reach("mails.after_send")
-        steps.note(mail.order.purchase, "mail", began_s=mail.created_at.timestamp(), kind=mail.kind)
+        steps.note(mail.order.purchase, "mail", began=mail.created_at, kind=mail.kind)
         update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
         if per_day_max is not None:
             daily_count.add_one(count_name(mail))

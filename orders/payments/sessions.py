@@ -154,7 +154,7 @@ def open_page(*, payment: Payment) -> None:
         raise ProviderUnreachable(str(error)) from error
     Payment.objects.filter(pk=payment.pk, url="").update(provider_reference=session.reference, url=session.url)
     payment.provider_reference, payment.url = session.reference, session.url
-    steps.note(payment.order.purchase, "payment_page", began_s=began_s, provider=payment.provider)
+    steps.note(payment.order.purchase, "payment_page", began=began_s, provider=payment.provider)
 
 
 def close_sessions(*, batch_max: int = BATCH_MAX) -> int:

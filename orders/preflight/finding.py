@@ -40,7 +40,3 @@ def listed(things: Iterable[object]) -> Text:
     """Their names, in the language of the reader."""
     kept = list(things)
     return lazy(lambda: ", ".join(str(thing) for thing in kept), str)()
-
-
-def one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

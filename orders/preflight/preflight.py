@@ -11,7 +11,7 @@ from typing import NamedTuple
 from django.db import DatabaseError
 from django.utils.translation import gettext_lazy as _
 
-from orders.preflight.finding import Finding, one_line, stop
+from orders.preflight.finding import Finding, stop
 from orders.preflight.process_looks import (
     findings_about_workers,
     look_at_mail,
@@ -23,7 +23,7 @@ from orders.preflight.sale_looks import look_at_languages, look_at_terms, look_a
 from orders.preflight.server_looks import look_at_clocks, look_at_memory, look_at_settings, look_at_stock
 from seckill.models import Sale
 from seckill.store.client import StoreUnreachable
-from shop.background.outages import AWAY
+from shop.background.outages import AWAY, one_line
 from shop.languages.kept_texts import Text
 
 

@@ -11,9 +11,10 @@ from orders.payments.provider.interface import ProviderRefused, ProviderUnreacha
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider_choice import provider_named
 from orders.preflight.canaries import silent_queues
-from orders.preflight.finding import Finding, good, one_line, stop, warning
+from orders.preflight.finding import Finding, good, stop, warning
 from orders.repair.audit import last_result
 from seckill.models import Sale
+from shop.background.outages import one_line
 
 # An audit runs every minute. After three of them are missed, beat or its worker does not run.
 AUDIT_AGE_SECONDS_MAX = 200

@@ -10,8 +10,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -21,6 +20,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldBooleanWidget
 
 from orders.models import Rehearsal
 from orders.preflight.finding import listed
+from orders.preflight.page import sale_of
 from orders.preflight.rehearsal_verdict import Report, findings_of, worst_of
 from orders.preflight.rehearsal_words import ENDINGS, words_of
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, check_allowed, sales_of_now, usual_buyers
@@ -172,11 +172,3 @@ def progress(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> 
     if running is None:
         answer["HX-Refresh"] = "true"
     return answer
-
-
-def sale_of(model_admin: StaffAdmin, request: HttpRequest, sale_id: str) -> Sale:
-    with transaction.atomic():
-        sale: Sale | None = model_admin.get_object(request, sale_id)
-    if sale is None:
-        raise Http404
-    return sale

@@ -14,13 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from orders.models import Rehearsal
 from orders.rehearsal import crowd, shadows
 from orders.rehearsal.crowd import AGAIN, YES, Answer, Ask
-from orders.rehearsal.plan import BUYERS_FROM, Refused, one_line, spread
+from orders.rehearsal.plan import BUYERS_FROM, Refused, spread
 from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
 from seckill import ledger
 from seckill.items import item_state
 from seckill.outbox import doorbell
 from seckill.passes import passes
-from shop.background.outages import AWAY
+from shop.background.outages import AWAY, one_line
 from shop.background.queued_tasks import EXPIRES_SECONDS, queued_task
 from shop.languages.kept_texts import filled
 
@@ -82,12 +82,8 @@ class Course:
         return made_report(self._rehearsal, self._seen)
 
     def _asks(self, numbers: range) -> list[Ask]:
-        expires_s, shadow_ids = passes.expiry_s(), self._rehearsal.shadow_ids
-        places = spread(len(numbers), self._rehearsal.items)
-        return [
-            Ask(item_id, passes.issue(item_id=item_id, buyer_id=BUYERS_FROM + number, expires_s=expires_s))
-            for number, item_id in zip(numbers, (shadow_ids[place] for place in places), strict=True)
-        ]
+        shadow_ids, places = self._rehearsal.shadow_ids, spread(len(numbers), self._rehearsal.items)
+        return [ask_of(shadow_ids[place], number=number) for number, place in zip(numbers, places, strict=True)]
 
     def _open(self) -> float:
         """Publish the shadows, and see that the address is that of this shop. Returns when they open."""
@@ -174,13 +170,9 @@ class Course:
         time.sleep(REMEMBERED_SECONDS)
         first = self._rehearsal.buyers + 1
         asks: list[Ask] = []
-        expires_s = passes.expiry_s()
         for item_id, counters in shadows.read(self._rehearsal).items():
             room = min(counters.left or 0, LATE_BUYERS_MAX - len(asks))
-            asks += [
-                Ask(item_id, passes.issue(item_id=item_id, buyer_id=BUYERS_FROM + first + number, expires_s=expires_s))
-                for number in range(len(asks), len(asks) + room)
-            ]
+            asks += [ask_of(item_id, number=first + number) for number in range(len(asks), len(asks) + room)]
         self._look(Stage.LATE)
         if asks:
             self._send(asks, time.monotonic(), LATE_SECONDS_MAX, self._seen.late_answers)
@@ -208,3 +200,9 @@ class Course:
         for item_id in item_ids:
             with suppress(*AWAY):
                 doorbell.send(item_id)
+
+
+def ask_of(item_id: int, *, number: int) -> Ask:
+    """The simulated buyer of this number, with a pass."""
+    text = passes.issue(item_id=item_id, buyer_id=BUYERS_FROM + number, expires_s=passes.expiry_s())
+    return Ask(item_id, text)

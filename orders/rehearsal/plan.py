@@ -78,7 +78,3 @@ def spread(buyers: int, items: list[tuple[int, int | None]]) -> Iterator[int]:
         place = min(range(len(items)), key=lambda one: (asked[one] + 1) / weights[one])
         asked[place] += 1
         yield place
-
-
-def one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

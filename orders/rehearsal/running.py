@@ -21,9 +21,9 @@ from orders.models import Rehearsal
 from orders.models.rehearsal import SILENT_AFTER
 from orders.rehearsal import shadows
 from orders.rehearsal.course import Course
-from orders.rehearsal.plan import Refused, check_allowed, one_line, shadow_items
+from orders.rehearsal.plan import Refused, check_allowed, shadow_items
 from seckill.models import Sale
-from shop.background.outages import AWAY
+from shop.background.outages import AWAY, one_line
 from shop.background.queued_tasks import EXPIRES_SECONDS, queued_task
 from shop.languages.kept_texts import Text, filled, in_each_language
 from shop.times.zone import words_for

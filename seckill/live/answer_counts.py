@@ -106,12 +106,8 @@ def of_minutes(item_ids: Sequence[int], *, first: int, last: int) -> dict[int, C
     """
     oldest = int(time.time() - MINUTE_KEPT_SECONDS) // 60
     days = range(max(first, oldest) * 60 // DAY_SECONDS, last * 60 // DAY_SECONDS + 1)
-    pipeline = get_redis_connection("default").pipeline(transaction=False)
-    for day in days:
-        for item_id in item_ids:
-            pipeline.hgetall(key_of_day(item_id, day))
     found: dict[int, Counter[str]] = {}
-    for counts in pipeline.execute():
+    for counts in hashes_of(key_of_day(item_id, day) for day in days for item_id in item_ids):
         for field, count in counts.items():
             minute, word = field.decode().split(" ")
             if first <= int(minute) <= last:
@@ -120,10 +116,16 @@ def of_minutes(item_ids: Sequence[int], *, first: int, last: int) -> dict[int, C
 
 
 def read_all(keys: Iterable[str]) -> list[dict[str, int]]:
+    return [by_word(found) for found in hashes_of(keys)]
+
+
+def hashes_of(keys: Iterable[str]) -> list[dict[bytes, bytes]]:
+    """In one round trip."""
     pipeline = get_redis_connection("default").pipeline(transaction=False)
     for key in keys:
         pipeline.hgetall(key)
-    return [by_word(found) for found in pipeline.execute()]
+    found: list[dict[bytes, bytes]] = pipeline.execute()
+    return found
 
 
 def by_word(found: Mapping[bytes, bytes]) -> dict[str, int]:

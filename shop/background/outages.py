@@ -27,7 +27,12 @@ def wait(work: str, error: BaseException | str) -> None:
     kind = type(error).__name__
     if _waiting.get(work) != kind:
         _waiting[work] = kind
-        log.warning("work_waits", work=work, error=" ".join(str(error).split()) or kind)
+        log.warning("work_waits", work=work, error=one_line(error))
+
+
+def one_line(error: BaseException | str) -> str:
+    """The text of the error, or its kind where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def go_on(work: str) -> None:

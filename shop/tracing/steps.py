@@ -6,6 +6,7 @@ worked on because of their rows, not because of a message, and a trace that came
 """
 
 import time
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -23,10 +24,10 @@ class Steps:
 
     recorder: Recorder | None = None
 
-    def note(self, purchase: UUID, name: str, *, began_s: float | None = None, **words: str | int) -> None:
-        """Note a step that has just ended. `began_s` is in seconds since 1970; None: it took no time."""
+    def note(self, purchase: UUID, name: str, *, began: float | datetime | None, **words: str | int) -> None:
+        """Note a step that has just ended. `began` may be in seconds since 1970; None: it took no time."""
         if self.recorder is not None:
-            began_s = time.time() if began_s is None else began_s
+            began_s = began.timestamp() if isinstance(began, datetime) else began or time.time()
             self.recorder.note_step(purchase=purchase, name=name, began_s=began_s, words=words)
 
 

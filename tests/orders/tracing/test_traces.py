@@ -39,7 +39,7 @@ from uuid import UUID
 from django.test import Client
 from shop.http import health
 from shop.tracing.steps import steps
-steps.note(UUID(int=7), "reserve")
+steps.note(UUID(int=7), "reserve", began=None)
 health.source_answers = lambda: 1 / 0
 # Not in this text, since a report has some lines of the program.
 person = os.environ["PERSON"]
