@@ -107,8 +107,14 @@ def test_the_gate_counts_and_metrics_tell_it(
     assert shadow.answered == [True]
     assert counted(shadow.counts, item) == {"paused": 1}
     # On a busy machine the cache server's part may come too late for a scrape.
-    wait_until(lambda: "stampede_answers_total{" in client.get("/metrics").content.decode(), seconds_max=30)
-    lines = client.get("/metrics").content.decode()
+    scraped: list[str] = []
+
+    def is_counted() -> bool:
+        scraped.append(client.get("/metrics").content.decode())
+        return "stampede_answers_total{" in scraped[-1]
+
+    wait_until(is_counted, seconds_max=30)
+    lines = scraped[-1]
     for word, count in (("paused", 1), ("sold_out", 0), ("error", 0)):
         assert f'stampede_answers_total{{answer="{word}"}} {count}.0' in lines
 
