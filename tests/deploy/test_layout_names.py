@@ -113,7 +113,8 @@ def variables() -> dict[str, set[str]]:
     for manifest in manifests():
         data = {**manifest.get("data", {}), **manifest.get("stringData", {})}
         if manifest["kind"] in ("ConfigMap", "Secret"):
-            found[f"{manifest['kind']}"] = set(data)
+            names = set() if "nginx" in manifest["metadata"]["name"] else set(data)
+            found.setdefault(manifest["kind"], set()).update(names)
         template = manifest.get("spec", {}).get("template", {}).get("spec", {})
         for container in template.get("containers", []):
             names = {entry["name"] for entry in container.get("env", [])}

