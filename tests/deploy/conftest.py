@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
+from orders.repair.audit import remember_result
+from orders.repair.nightly_stock_audit import audit_stock_if_due
+from seckill.models import SaleItem
+from seckill.store.weak_settings import judge_settings
+from shop.background import sweep_notes
 from tests.deploy.proxies import Proxy, running_haproxy, running_nginx
 from tests.deploy.stub_web import StubWeb, running_stub
 from tests.embedded_servers import temporary_server_directory
@@ -31,3 +37,14 @@ def front(request: pytest.FixtureRequest) -> Iterator[Front]:
         hot, pages = stack.enter_context(running_stub("hot")), stack.enter_context(running_stub("pages"))
         running = PROXIES[request.param](directory, hot_port=hot.port, pages_port=pages.port)
         yield Front(stack.enter_context(running), hot, pages, request.param)
+
+
+@pytest.fixture
+def scrape(client: Client, item: SaleItem) -> str:
+    """What /metrics says of a shop with a sale and an audit."""
+    remember_result(problems_of_item={item.pk: 0})
+    judge_settings()
+    audit_stock_if_due()
+    sweep_notes.note_success("settle_orders", waited_seconds=1.0)
+    sweep_notes.write()
+    return client.get("/metrics").content.decode()

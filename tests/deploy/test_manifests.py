@@ -123,7 +123,7 @@ def test_a_changed_setting_replaces_the_pods() -> None:
 
 def chosen(selector: dict[str, Any], labels: dict[str, str]) -> bool:
     """Whether a selector of Kubernetes chooses a pod."""
-    fits = selector.get("matchLabels", {}).items() <= labels.items()
+    fits: bool = selector.get("matchLabels", {}).items() <= labels.items()
     for rule in selector.get("matchExpressions", []):
         assert rule["operator"] in ("In", "NotIn")
         fits &= (labels.get(rule["key"]) in rule["values"]) == (rule["operator"] == "In")
