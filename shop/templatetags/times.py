@@ -1,5 +1,6 @@
 """Times on a page: a time in the shop's time zone, a countdown by the server's clock."""
 
+import re
 from datetime import datetime, timedelta
 
 from django import template
@@ -72,9 +73,12 @@ def countdown(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def countdown_later(moment: datetime) -> SafeString:
-    """A countdown for a public page, which says nothing about now: only the scripts know how old the page is."""
+    """A countdown for a public page, whose age only the scripts know: they fill it in. Zeros keep its room until then."""
+    room = re.sub(r"\d", "0", time_left.remaining(max(moment - timezone.now(), timedelta(0))))
     return format_html(
-        '<span role="timer" class="countdown" data-countdown="{}">--:--</span>', int(moment.timestamp() * 1000)
+        '<span role="timer" class="countdown unknown" data-countdown="{}">{}</span>',
+        int(moment.timestamp() * 1000),
+        room,
     )
 
 

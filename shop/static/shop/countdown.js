@@ -26,6 +26,7 @@ function tick() {
     const left = end - now();
     const text = remaining(left);
     if (element.textContent !== text) element.textContent = text;
+    element.classList.remove("unknown");
     element.classList.toggle("urgent", left > 0 && left < 60_000);
     if (left <= 0 && finished.get(element) !== end) {
       finished.set(element, end);
