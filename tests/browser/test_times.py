@@ -1,14 +1,13 @@
 """A time is said on the visitor's own clock and on the shop's, as soon as the page can be seen."""
 
 import re
-import time
 from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
@@ -25,11 +24,6 @@ def clock(at: datetime, zone: str) -> str:
     return f"{at.astimezone(ZoneInfo(zone)):%H:%M}"
 
 
-def send_late(route: Route) -> None:
-    time.sleep(0.1)
-    route.continue_()
-
-
 @pytest.mark.parametrize(
     ("prefix", "words"),
     [
@@ -40,20 +34,33 @@ def send_late(route: Route) -> None:
 def test_a_visitor_far_away_reads_the_own_time_first_and_nothing_moves(
     live_shop: str, browser: Browser, product: Product, prefix: str, words: str
 ) -> None:
-    # Given a sale with hours left, and scripts that come after the first picture of the page
     sale = make_item(product, closes_in_seconds=5400).sale
     clocks = [clock(at, zone) for zone in (KOLKATA, "UTC") for at in (sale.opens_at, sale.closes_at)]
     expected = re.compile(words.format(*clocks).replace("–.*", " ?–.*"))
     context = browser.new_context(timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
     context.add_init_script(SHIFTS)
     page = context.new_page()
-    page.route("**/*.js", send_late)
     for path in (f"{prefix}/sales/{sale.pk}/", f"{prefix}/"):
         page.goto(live_shop + path)
         expect(page.locator(".countdown").first).to_have_text(re.compile(r"1:[23]\d:\d\d"))
         expect(page.locator(".window time").first).to_have_text(expected)
         assert page.evaluate("window.shift") == 0, page.evaluate("window.moved")
     context.close()
+
+
+def test_a_countdown_has_its_room_before_its_figures_come(live_shop: str, page: Page, product: Product) -> None:
+    url = f"{live_shop}/sales/{make_item(product, closes_in_seconds=5400).sale_id}/"
+    countdown = page.locator(".countdown").first
+    # Given a page whose scripts are still on their way, which shows no figures that are wrong
+    page.route("**/countdown*.js", lambda route: route.fulfill(body="export const start = () => {};"))
+    page.goto(url)
+    expect(countdown).to_be_hidden()
+    room = countdown.bounding_box()
+    page.unroute("**/countdown*.js")
+    # When they have come, then the figures fill the room that was kept
+    page.goto(url)
+    expect(countdown).to_be_visible()
+    assert countdown.bounding_box() == room
 
 
 def test_a_visitor_beside_the_shop_reads_one_time_and_one_without_scripts_the_shops(
