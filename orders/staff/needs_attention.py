@@ -1,18 +1,21 @@
 """The admin's list of orders that need attention, with the reason for each."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order
 from orders.staff.bounded_choice import limited_selection
+from orders.staff.dead_letters import dead_letter_page
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
@@ -101,6 +104,11 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     actions = ["mark_resolved"]
+    list_before_template = "admin/orders/ordertolookat/other_lists.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(partial(dead_letter_page, self))
+        return [path("without-an-order/", view, name="orders_ordertolookat_dead_letters"), *super().get_urls()]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str

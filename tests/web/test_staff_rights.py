@@ -255,6 +255,7 @@ TABLE = [
     *(Action(*row) for row in OF_PARCELS),
     Action("orders_order_import", SHIP_ORDERS, no_args),
     Action("orders_order_export", SEE_ORDERS, no_args, exported),
+    Action("orders_ordertolookat_dead_letters", SEE_ORDERS, no_args),
     Action("orders_order_packing_slip", SEE_ORDERS, lambda it: [it.to_send.pk]),
     Action("orders_document_print", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_pdf", SEE_ORDERS, lambda it: [it.invoice.pk]),

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from seckill import ledger
 from seckill.items import item_state
 from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
-from seckill.outbox import outbox
+from seckill.outbox import dead_letters, outbox
 from seckill.outcomes import Outcome
 from seckill.store import scripts
 from seckill.store.keys import keys_of
@@ -61,6 +61,10 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     good, bad = outbox.read_batch(item_id=ITEM_ID, count_max=10)
     outbox.acknowledge(item_id=ITEM_ID, entry_ids=[good.id])
     outbox.move_to_dead_letters(item_id=ITEM_ID, entry=bad, error="no such buyer")
+    (letter,) = dead_letters.read(item_ids=[ITEM_ID], count_max=10)[ITEM_ID]
+    assert (letter.error, letter.fields["reservation"]) == ("no such buyer", str(second))
+    dead_letters.remove(item_id=ITEM_ID, letter_id=letter.id)
+    assert dead_letters.find(item_id=ITEM_ID, letter_id=letter.id) is None
     assert checked_item.entries() == []
     counters: Any = ledger.read(item_id=ITEM_ID)
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
