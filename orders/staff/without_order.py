@@ -96,7 +96,7 @@ def rows() -> tuple[list[Row], bool]:
 
 
 def remove_letter(model_admin: StaffAdmin, request: HttpRequest, *, item: int, letter: str, done: str) -> None:
-    """Write who dealt with it into the item's history, then remove it. If the process dies in between, it stays listed."""
+    """Write into the item's history who dealt with it, then remove it. If the process dies in between, it stays."""
     sale_item = SaleItem.objects.filter(pk=item).first()
     try:
         found = dead_letters.find(item_id=item, letter_id=letter)
