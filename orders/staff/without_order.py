@@ -18,7 +18,7 @@ from seckill.models import SaleItem, movable_items
 from seckill.outbox import dead_letters
 from seckill.outbox.dead_letters import DeadLetter
 from seckill.store.client import StoreUnreachable
-from shop.staff.admin_base import StaffAdmin
+from shop.staff.admin_base import ModelAdmin
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +55,7 @@ class Row:
         return self.letter.fields.get("units", "")
 
 
-def dead_letter_page(model_admin: StaffAdmin, request: HttpRequest) -> HttpResponse:
+def dead_letter_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     """The letters of all items whose sale is not long over. A POST says that one is dealt with, and removes it."""
     if not may_see_orders(request):
         raise PermissionDenied
@@ -95,7 +95,7 @@ def rows() -> tuple[list[Row], bool]:
     return listed, found.keys() == items.keys()
 
 
-def remove_letter(model_admin: StaffAdmin, request: HttpRequest, *, item: int, letter: str, done: str) -> None:
+def remove_letter(model_admin: ModelAdmin, request: HttpRequest, *, item: int, letter: str, done: str) -> None:
     """Write into the item's history who dealt with it, then remove it. If the process dies in between, it stays."""
     sale_item = SaleItem.objects.filter(pk=item).first()
     try:
