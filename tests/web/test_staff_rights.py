@@ -268,6 +268,7 @@ TABLE = [
     ),
     Action("seckill_sale_check_before_opening", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_preflight_look", CHANGE_SALES, lambda it: [it.draft.sale_id, it.to_pay.number, 0]),
+    Action("seckill_sale_test_mail", CHANGE_SALES, lambda it: [it.draft.sale_id], lambda it: {}),
     Action("seckill_sale_rehearse", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_rehearsal_progress", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_report", SEE_SALES, lambda it: [it.item.sale_id]),
