@@ -127,6 +127,7 @@ def send_mail(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) ->
         except AWAY:
             messages.error(request, _("The cache or the broker does not answer, so no mail was sent. Try again later."))
         else:
+            model_admin.log_change(request, sale, _("Had a test mail sent."))
             text = _("A test mail to %(address)s is on its way. The line “Mails” below says whether it was sent.")
             messages.success(request, text % {"address": to})
     return redirect("admin:seckill_sale_check_before_opening", sale.pk)

@@ -38,7 +38,7 @@ def test_the_command_sees_workers_and_pages_and_has_a_mail_sent(item: SaleItem) 
 def test_a_page_that_is_missing_or_broken_is_a_stop(item: SaleItem, settings: Settings) -> None:
     with live_web() as settings.SHOP_URL:
         assert [finding.verdict for finding in look_at_pages(item.sale)] == [Verdict.GOOD]
-        Product.objects.filter(pk=item.variant.product_id).update(active=False)
+        Product.objects.filter(pk=item.variant.product_id).update(is_active=False)
         item.sale.pk = 987_654_321
         missing = [str(finding.text) for finding in look_at_pages(item.sale) if finding.verdict is Verdict.STOP]
     assert any("/sales/987654321/ is answered with 404" in text for text in missing)
@@ -79,14 +79,13 @@ def test_a_client_that_writes_its_own_address_is_found_out(item: SaleItem, setti
 def test_limits_are_compared_with_the_buyers_that_are_expected(product: Product, settings: Settings) -> None:
     settings.TRUSTED_PROXIES = 0
     settings.SIGN_IN_LIMIT_BY_ADDRESS, settings.PASS_LIMIT_BY_NETWORK = "30/minute", "600/minute"
-    few, many = make_item(product, quantity=50), make_item(product, quantity=100)
+    few, many, crowd = (make_item(product, quantity=units, published=False) for units in (50, 100, 10_000))
     assert [finding.verdict for finding in look_at_limits(few.sale)] == [Verdict.GOOD]
     (found,) = look_at_limits(many.sale)
     assert found.verdict is Verdict.WARNING
     assert "of which 300 can sign in and 6,000 get a pass" in str(found.text)
     settings.TRUSTED_PROXIES, settings.SHOP_URL = 1, f"http://127.0.0.1:{free_port()}"
     assert [finding.verdict for finding in look_at_limits(many.sale)] == [Verdict.GOOD]
-    crowd = make_item(product, quantity=10_000)
     (found,) = look_at_limits(crowd.sale)
     assert (found.verdict, "A hundredth of them, 400," in str(found.text)) == (Verdict.WARNING, True)
     settings.PASS_LIMIT = "0/minute"
