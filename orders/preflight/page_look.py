@@ -21,6 +21,7 @@ from shop.languages.page_language import path_in
 PAGE_SECONDS, ALL_SECONDS = 3.0, 15.0
 # A page that the web process knows takes milliseconds.
 SLOW_SECONDS = 0.5
+TRIES_MAX = 4
 PRODUCTS_MAX = 5
 BYTES_MAX = 2_000_000
 
@@ -34,7 +35,7 @@ class NotAnswered(Exception):
 
 
 def look_at_pages(sale: Sale) -> Iterator[Finding]:
-    """Each page is asked for twice: what comes second is what the crowd gets."""
+    """What comes fast once it is asked for again is what the crowd gets."""
     give_up_s = time.monotonic() + ALL_SECONDS
     slow: list[str] = []
     paths = paths_of(sale)
@@ -47,8 +48,7 @@ def look_at_pages(sale: Sale) -> Iterator[Finding]:
             )
             return
         try:
-            fetch(path)
-            seconds = fetch(path)
+            seconds = shortest(path)
         except NotAnswered as error:
             yield not_answered(path, error)
             if error.status is None:
@@ -82,6 +82,15 @@ def paths_of(sale: Sale) -> list[str]:
             pages.append(sale.get_absolute_url())
     paths = [path_in(code, path) for path in pages for code, _name in settings.LANGUAGES]
     return [*paths, reverse("api-sale-live", args=[sale.pk])] if sale.is_published else paths
+
+
+def shortest(path: str) -> float:
+    """Of some times: the first renders the page, and each web process has a memory of its own. Raises NotAnswered."""
+    seconds = fetch(path)
+    for _ in range(TRIES_MAX - 1):
+        if seconds > SLOW_SECONDS:
+            seconds = min(seconds, fetch(path))
+    return seconds
 
 
 def fetch(path: str, **headers: str) -> float:
