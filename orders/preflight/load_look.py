@@ -65,7 +65,12 @@ def drain_finding(units: list[int], costs: UnitCosts, *, machine: str, processes
         )
     at_once = min(processes, len(units))
     seconds = max(max(units), sum(units) / at_once) * (costs.order_worker_us + costs.order_postgres_us) / 1e6
-    values = {"units": f"{sum(units):,}", "seconds": f"{max(seconds, 0.1):.1f}", "processes": processes, "machine": machine}
+    values = {
+        "units": f"{sum(units):,}",
+        "seconds": f"{max(seconds, 0.1):.1f}",
+        "processes": processes,
+        "machine": machine,
+    }
     text = _(
         "If all %(units)s units sell at once, they are orders within %(seconds)s s: %(processes)s worker processes "
         "write them, each as fast as on the machine of the bench (%(machine)s cores)."

@@ -86,11 +86,10 @@ def paths_of(sale: Sale) -> list[str]:
 
 def shortest(path: str) -> float:
     """Of some times: the first renders the page, and each web process has a memory of its own. Raises NotAnswered."""
-    seconds = fetch(path)
-    for _ in range(TRIES_MAX - 1):
-        if seconds > SLOW_SECONDS:
-            seconds = min(seconds, fetch(path))
-    return seconds
+    tries = [fetch(path)]
+    while tries[-1] > SLOW_SECONDS and len(tries) < TRIES_MAX:
+        tries.append(fetch(path))
+    return min(tries)
 
 
 def fetch(path: str, **headers: str) -> float:

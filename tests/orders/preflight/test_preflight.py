@@ -224,4 +224,4 @@ def test_a_store_that_is_away_is_a_stop_and_the_rest_is_still_looked_at(
     small_store.process.kill()
     found = words(preflight.preflight(item.sale))
     assert any("The reservation store does not answer" in text for verdict, text in found if verdict == "stop")
-    assert found[-2] == ("good", "The mail server answers.")
+    assert ("good", "The mail server answers.") in found
