@@ -23,10 +23,10 @@ from django.utils.translation import gettext as _
 from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
 
 from shop.background.faults import Faults
-from shop.http.endpoints import ENDPOINT, OTHER, endpoint_at, endpoint_seconds
+from shop.http.endpoints import ENDPOINT, OTHER, endpoint_seconds
 from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
-from web.addresses import PUBLIC_ANSWER_BEGINNINGS
+from web.addresses import PUBLIC_ANSWER_BEGINNINGS, endpoint_at
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
 from web.reservations.calls import ENDPOINTS, OrdinaryCall

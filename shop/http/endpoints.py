@@ -4,13 +4,11 @@ An endpoint is called by the name of its route, of which there are as many as th
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
-from django.conf import settings
-from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver, get_resolver, resolve
+from django.urls import ResolverMatch, URLPattern, URLResolver, get_resolver
 
 from shop.background.shared_histogram import SharedHistogram
-from shop.languages.page_language import path_in
 
 # Where the environment of a request has it, once Django has found the route.
 ENDPOINT = "stampede.endpoint"
@@ -26,16 +24,6 @@ def endpoint_of(match: ResolverMatch | None) -> str:
     if match is None:
         return OTHER
     return ADMIN if match.namespaces else match.url_name or OTHER
-
-
-# Public pages in memory, of which each process keeps fewer.
-@lru_cache(maxsize=1024)
-def endpoint_at(path: str) -> str:
-    """`path` may be that of any language. In a thread that has chosen no language."""
-    try:
-        return endpoint_of(resolve(path_in(settings.LANGUAGE_CODE, path)))
-    except Resolver404:
-        return OTHER
 
 
 @cache

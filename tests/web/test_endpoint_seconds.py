@@ -9,11 +9,12 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from seckill.models import SaleItem
-from shop.http.endpoints import ADMIN, OTHER, all_endpoints, endpoint_at, endpoint_seconds
+from shop.http.endpoints import ADMIN, OTHER, all_endpoints, endpoint_seconds
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_web, status_of
 from tests.processes import wait_until
 from tests.steps.caller import Caller
 from tests.steps.cast import PassFor
+from web.addresses import endpoint_at
 from web.reservations.calls import ENDPOINTS, Kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
