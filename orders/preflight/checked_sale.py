@@ -29,12 +29,14 @@ class CheckedSaleAdmin(SaleAdmin):
     def get_urls(self) -> list[URLPattern]:
         look = self.admin_site.admin_view(self.look_view)
         progress = self.admin_site.admin_view(self.progress_view)
+        mail = self.admin_site.admin_view(self.mail_view)
         report, file = self.admin_site.admin_view(report_page), self.admin_site.admin_view(report_file)
         return [
             path("<int:sale_id>/rehearsal/progress/", progress, name="seckill_sale_rehearsal_progress"),
             path("<int:sale_id>/report/", report, name="seckill_sale_report"),
             path("<int:sale_id>/report.<slug:kind>", file, name="seckill_sale_report_file"),
             path("<int:sale_id>/preflight/<uuid:run>/<int:number>/", look, name="seckill_sale_preflight_look"),
+            path("<int:sale_id>/preflight/mail/", mail, name="seckill_sale_test_mail"),
             *super().get_urls(),
         ]
 
@@ -53,6 +55,9 @@ class CheckedSaleAdmin(SaleAdmin):
 
     def look_view(self, request: HttpRequest, sale_id: int, run: UUID, number: int) -> HttpResponse:
         return page.look(self, request, sale_id=str(sale_id), run=run, number=number)
+
+    def mail_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
+        return page.send_mail(self, request, sale_id=str(sale_id))
 
     @action(  # type: ignore[untyped-decorator]
         description=_("Check before opening"), permissions=["change"], url_path="preflight", icon="fact_check"

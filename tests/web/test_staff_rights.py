@@ -142,6 +142,12 @@ def no_args(shop: Shop) -> list[Any]:
     return []
 
 
+def with_mail_address(shop: Shop) -> dict[str, Any]:
+    """The person who asks for a mail has an address."""
+    User.objects.filter(username="employee").update(email="employee@shop.example")
+    return {}
+
+
 def chosen(action: str, row: models.Model, **more: Any) -> dict[str, Any]:
     """An action of a list that is chosen for a row, and confirmed."""
     return {"action": action, "_selected_action": row.pk, "post": "yes", **more}
@@ -268,6 +274,7 @@ TABLE = [
     ),
     Action("seckill_sale_check_before_opening", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_preflight_look", CHANGE_SALES, lambda it: [it.draft.sale_id, it.to_pay.number, 0]),
+    Action("seckill_sale_test_mail", CHANGE_SALES, lambda it: [it.draft.sale_id], with_mail_address),
     Action("seckill_sale_rehearse", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_rehearsal_progress", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_report", SEE_SALES, lambda it: [it.item.sale_id]),
