@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
+from orders.fulfilment.packing_queue import OrderToPackAdmin
 from orders.models import (
     ATTENTION_TO_DO,
     BY_HAND,
@@ -44,6 +45,7 @@ __all__ = [
     "MailAdmin",
     "OrderAdmin",
     "OrderToLookAtAdmin",
+    "OrderToPackAdmin",
     "PaymentEventAdmin",
     "ShippingMethodAdmin",
     "StaffBuyerAdmin",

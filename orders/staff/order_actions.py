@@ -261,11 +261,11 @@ class OrderActions(ReadOnlyAdmin):
 
 
 def back_url(request: HttpRequest) -> str:
-    """Where the action was chosen: on the page of an order, or in the list."""
+    """Where the action was chosen: on the page of an order, or in a list of orders, whose own address this is."""
     match = request.resolver_match
     if match and (order_id := match.kwargs.get("order_id")):
         return reverse("admin:orders_order_change", args=[order_id])
-    return reverse("admin:orders_order_changelist")
+    return request.path
 
 
 def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:

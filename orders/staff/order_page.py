@@ -33,7 +33,7 @@ from orders.staff.order_actions import (
 )
 from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
 from orders.staff.order_refund import PaidBackForm, RefundForm, history_of, make_refund
-from orders.staff.read_only_admin import amount_text, may_see_orders
+from orders.staff.read_only_admin import amount_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,6 @@ class OrderPage(OrderActions):
             path("<int:order_id>/<slug:step>/now/", staff_only(self.step_view), name="orders_order_step"),
             path("<int:order_id>/tracking/", staff_only(self.tracking_view), name="orders_order_tracking"),
             path("<int:order_id>/notes/", staff_only(self.notes_view), name="orders_order_notes"),
-            path("<int:order_id>/packing-slip/", staff_only(self.packing_slip_view), name="orders_order_packing_slip"),
             *super().get_urls(),
         ]
 
@@ -171,15 +170,6 @@ class OrderPage(OrderActions):
         self.message_user(request, _("The notes are saved."), messages.SUCCESS)
         return redirect(page_of(order))
 
-    def packing_slip_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """A page to print and to put into the parcel."""
-        if not may_see_orders(request):
-            raise PermissionDenied
-        orders = Order.objects.select_related("buyer", "shipping_address").prefetch_related(with_lines())
-        order = get_object_or_404(orders, pk=order_id)
-        context = {"order": order, "address": getattr(order, "shipping_address", None)}
-        return TemplateResponse(request, "admin/orders/order/packing_slip.html", context)
-
     def ask_with_form(
         self, request: HttpRequest, order: Order, form: forms.Form, *, title: str | Promise, sentence: str = ""
     ) -> HttpResponse:
@@ -199,7 +189,7 @@ class OrderPage(OrderActions):
 
     def buttons_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
         """The actions that the order's status allows, then those that are always possible."""
-        slip = button(_("Packing slip"), "packing_slip", order.pk)
+        slip_url = f"{reverse('admin:orders_ordertopack_packing_slips')}?orders={order.pk}"
         manages, ships = self.has_manage_permission(request), self.has_ship_permission(request)
         return [
             *(
@@ -209,7 +199,7 @@ class OrderPage(OrderActions):
             ),
             *([button(_("Tracking number"), "tracking", order.pk)] if ships and order.shipped_at else []),
             *([button(_("Notes of the staff"), "notes", order.pk)] if manages else []),
-            slip,
+            {"title": _("Packing slip"), "url": slip_url},
         ]
 
 

@@ -21,12 +21,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.life import lifecycle
-from orders.models import Attention, Document, Mail, Order, ShippingMethod
+from orders.models import Attention, Document, Mail, Order, ShippingAddress, ShippingMethod
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
 from seckill.staff.change_pages import TITLES
 from shop.models import Category, Customer, Product, TaxRate
-from tests.steps.buying import new_buyers, order_of, with_address
+from tests.steps.buying import ADDRESS, new_buyers, order_of, with_address
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import change, control_form, employee
 from tests.steps.tables import upload
@@ -72,6 +72,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     assert lifecycle.ship(order_id=to_complete.pk)
     assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
+    ShippingAddress.objects.create(order=to_send, **ADDRESS)
     Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
     paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
@@ -135,7 +136,8 @@ class Action:
         transaction.savepoint_rollback(before)
         assert answer.status_code in {200, 302, 403}, self.name
         is_file = "attachment" in answer.headers.get("Content-Disposition", "")
-        return is_file or any(WRITES.match(query["sql"]) for query in captured)
+        is_printed = "?orders=" in answer.headers.get("Location", "")
+        return is_file or is_printed or any(WRITES.match(query["sql"]) for query in captured)
 
 
 def no_args(shop: Shop) -> list[Any]:
@@ -211,6 +213,12 @@ OF_PARCELS: list[tuple[str, Needs, Args, Form]] = [
         lambda it: chosen("ship_orders", it.to_send),
     ),
     (
+        "orders_ordertopack_changelist ship_orders",
+        SHIP_SEEN_ORDERS,
+        no_args,
+        lambda it: chosen("ship_orders", it.to_send),
+    ),
+    (
         "orders_order_changelist complete_orders",
         SHIP_SEEN_ORDERS,
         no_args,
@@ -256,7 +264,17 @@ TABLE = [
     Action("orders_order_import", SHIP_ORDERS, no_args),
     Action("orders_order_export", SEE_ORDERS, no_args, exported),
     Action("orders_ordertolookat_dead_letters", SEE_ORDERS, no_args),
-    Action("orders_order_packing_slip", SEE_ORDERS, lambda it: [it.to_send.pk]),
+    *(
+        Action(
+            f"orders_ordertopack_changelist {action}",
+            SEE_ORDERS,
+            no_args,
+            lambda it, action=action: chosen(action, it.to_send),  # type: ignore[misc]
+        )
+        for action in ("print_pick_list", "print_packing_slips")
+    ),
+    Action("orders_ordertopack_packing_slips", SEE_ORDERS, no_args),
+    Action("orders_ordertopack_pick_list", SEE_ORDERS, no_args),
     Action("orders_document_print", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_pdf", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_export", SEE_ORDERS, no_args, exported),
