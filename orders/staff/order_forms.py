@@ -49,12 +49,12 @@ def tracking_text(entered: dict[str, str]) -> str:
 
 
 class NoteForm(forms.Form):
-    """Only staff see the note."""
+    """A note that only staff see."""
 
-    staff_note = forms.CharField(
-        label=gettext_lazy("Notes"),
+    note_id = forms.UUIDField(widget=forms.HiddenInput)
+    text = forms.CharField(
+        label=gettext_lazy("Note"),
         max_length=NOTE_LENGTH_MAX,
-        required=False,
-        help_text=gettext_lazy("Only staff see them."),
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
+        help_text=gettext_lazy("Only staff see it."),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )

@@ -26,8 +26,8 @@ from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
 from seckill.staff.change_pages import TITLES
 from shop.models import Category, Customer, Product, TaxRate
-from tests.steps.buying import ADDRESS, new_buyers, order_of, with_address
-from tests.steps.shop import make_item, make_product
+from tests.steps.buying import ADDRESS, GUEST, new_buyers, order_of, plain_order, with_address
+from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import change, control_form, employee
 from tests.steps.tables import upload
 
@@ -50,6 +50,7 @@ class Shop:
     to_complete: Order
     to_pay_back: Order
     to_look_at: Order
+    of_guest: Order
     mail: Mail
     unsent: Mail
     invoice: Document
@@ -72,6 +73,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     assert lifecycle.ship(order_id=to_complete.pk)
     assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
+    of_guest = plain_order(goods("mug"), None, 1, 1000, email=GUEST)
     ShippingAddress.objects.create(order=to_send, **ADDRESS)
     Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
@@ -95,6 +97,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         to_complete=to_complete,
         to_pay_back=to_pay_back,
         to_look_at=to_look_at,
+        of_guest=of_guest,
         mail=Mail.objects.filter(order=to_send, kind=Mail.Kind.PAID).get(),
         unsent=Mail.objects.filter(order=to_complete, sent_at=None)[0],
         invoice=Document.objects.filter(order=to_send).get(),
@@ -188,7 +191,8 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
         lambda it: [it.to_pay_back.pk, "paid-back"],
         lambda it: {"reference": "BACK-1", "refunds": [refund.pk for refund in it.to_pay_back.refunds.all()]},
     ),
-    ("orders_order_notes", lambda it: [it.to_pay.pk], lambda it: {"staff_note": "Called."}),
+    ("orders_order_address", lambda it: [it.to_pay.pk], lambda it: ADDRESS),
+    ("orders_order_email", lambda it: [it.of_guest.pk], lambda it: {"email": "right@example.com"}),
     (
         "orders_order_changelist record_payment",
         no_args,
@@ -205,6 +209,12 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
 OF_PARCELS: list[tuple[str, Needs, Args, Form]] = [
     ("orders_order_step ship", SHIP_ORDERS, lambda it: [it.to_send.pk, "ship"], lambda it: {}),
     ("orders_order_step complete", SHIP_ORDERS, lambda it: [it.to_complete.pk, "complete"], lambda it: {}),
+    (
+        "orders_order_notes",
+        SHIP_ORDERS,
+        lambda it: [it.to_pay.pk],
+        lambda it: {"note_id": str(it.to_pay.number), "text": "Called."},
+    ),
     ("orders_order_tracking", SHIP_ORDERS, lambda it: [it.to_complete.pk], lambda it: {"carrier": "DHL"}),
     (
         "orders_order_changelist ship_orders",

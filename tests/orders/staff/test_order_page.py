@@ -241,14 +241,6 @@ def test_a_tracking_number_that_is_too_long_is_refused_and_nothing_is_shipped(cl
     assert Order.objects.get().status == OrderStatus.PAID
 
 
-def test_notes_are_kept_for_the_staff_alone(client: Client, order: Order, buyer: User) -> None:
-    url = f"{ORDERS}{order.pk}/notes/"
-    client.post(url, {"staff_note": "Called twice <b>about</b> the colour."})
-    assert "Called twice &lt;b&gt;about&lt;/b&gt;" in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
-    client.force_login(buyer)
-    assert "Called twice" not in client.get(order.get_absolute_url()).content.decode()
-
-
 def test_the_packing_slip_has_address_articles_and_no_prices(client: Client, order: Order) -> None:
     ShippingAddress.objects.create(
         order=order, name="王小明", line1="人民路 1 号", city="上海", postcode="200000", country="CN", phone="12345"
