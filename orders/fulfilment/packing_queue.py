@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
@@ -179,4 +179,5 @@ def goods_of(order: Order) -> SafeString:
     left = [(line.units_left, line.title, line.sku) for line in order.lines.all() if line.units_left]
     if not left:
         return format_html("{}", _("Nothing: all units were refunded."))
-    return format_html_join(mark_safe("<br>"), '<b>{} ×</b> {} <span class="reference">{}</span>', left)
+    lines = format_html_join("", '<li><b>{} ×</b> {} <span class="sku">{}</span></li>', left)
+    return format_html("<ul>{}</ul>", lines)

@@ -152,6 +152,8 @@ class OrderPage(OrderCorrections):
             ),
             *self.corrections_of(request, order),
             {"title": _("Packing slip"), "url": slip_url},
+            # On a phone it is far below.
+            {"title": _("What happened"), "url": "#timeline-heading"},
         ]
 
 
