@@ -23,8 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
-from orders.staff.order_forms import ShipmentForm
-from orders.staff.payment_form import ReceivedPaymentForm, forms_for
+from orders.staff.order_forms import ReceivedPaymentForm, ShipmentForm, forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
 # How many of the skipped orders are named in the message.

@@ -29,6 +29,7 @@ from orders.shipping.shipping_prices import countries_sent_to
 from orders.staff.order_actions import OrderActions
 from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
 from shop.addresses.address_checks import ADDRESS_FIELDS
+from shop.addresses.countries import country_choices
 from shop.staff.address_admin import StaffAddressForm
 
 
@@ -48,7 +49,8 @@ class OrderAddressForm(StaffAddressForm):
         paid_for = only_country(order)
         allowed = frozenset({paid_for}) if paid_for else countries_sent_to()
         country = cast(forms.ChoiceField, self.fields["country"])
-        country.choices = [("", "–"), *(pair for pair in country.choices if allowed is None or pair[0] in allowed)]
+        names = [(code, name) for code, name in country_choices() if allowed is None or code in allowed]
+        country.choices = [("", "–"), *names]
 
     @property
     def changed_names(self) -> list[str]:
