@@ -7,9 +7,11 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from orders.fulfilment.packing_queue import OrderToPack
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus, Refund, ShippingAddress
 from orders.refund_records import RefundRequest
@@ -162,6 +164,16 @@ def test_who_may_not_see_orders_sees_no_queue(client: Client, packer: User, buye
     packer.groups.clear()
     for page in (TO_PACK, slips_page(order), f"{TO_PACK}pick-list/?orders={order.pk}"):
         assert client.get(page).status_code == 403
+
+
+def test_the_queue_is_read_by_its_own_index(client: Client, buyer: User) -> None:
+    paid(goods("tea"), buyer)
+    with connection.cursor() as cursor:
+        # The table is small, so PostgreSQL would read and sort all of it.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+    queue = OrderToPack.objects.filter(status=OrderStatus.PAID, shipping_address__isnull=False)
+    assert "orders_order_to_pack" in queue[:25].explain()
 
 
 def test_no_page_needs_more_statements_for_more_orders(client: Client, buyer: User) -> None:
