@@ -14,6 +14,7 @@ from orders.models.order import (
     ShippingAddress,
 )
 from orders.models.order_line import OrderLine
+from orders.models.order_note import OrderNote
 from orders.models.payment import Payment, PaymentEvent, RecordedPayment
 from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.rehearsal import Rehearsal
@@ -36,6 +37,7 @@ __all__ = [
     "Mail",
     "Order",
     "OrderLine",
+    "OrderNote",
     "OrderStatus",
     "Payment",
     "PaymentEvent",

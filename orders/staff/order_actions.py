@@ -23,8 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
-from orders.staff.order_forms import ShipmentForm
-from orders.staff.payment_form import ReceivedPaymentForm, forms_for
+from orders.staff.order_forms import ReceivedPaymentForm, ShipmentForm, forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
 # How many of the skipped orders are named in the message.
@@ -261,11 +260,11 @@ class OrderActions(ReadOnlyAdmin):
 
 
 def back_url(request: HttpRequest) -> str:
-    """Where the action was chosen: on the page of an order, or in the list."""
+    """Where the action was chosen: on the page of an order, or in a list of orders, whose own address this is."""
     match = request.resolver_match
     if match and (order_id := match.kwargs.get("order_id")):
         return reverse("admin:orders_order_change", args=[order_id])
-    return reverse("admin:orders_order_changelist")
+    return request.path
 
 
 def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:

@@ -7,6 +7,7 @@ from shop.staff.sidebar import entry
 
 ENTRIES = [
     entry(_("Orders"), icon="receipt_long", page="orders_order_changelist", permission="orders.view_order"),
+    entry(_("To pack"), icon="package_2", page="orders_ordertopack_changelist", permission="orders.view_order"),
     entry(
         _("Needs attention"),
         icon="notification_important",

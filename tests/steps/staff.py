@@ -23,6 +23,7 @@ EVENTS = "/admin/orders/paymentevent/"
 LOOK_AT = "/admin/orders/ordertolookat/"
 MAILS = "/admin/orders/mail/"
 ORDERS = "/admin/orders/order/"
+TO_PACK = "/admin/orders/ordertopack/"
 TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
 
 
@@ -59,6 +60,11 @@ def control_form(**fields: Any) -> dict[str, Any]:
 def admin_page(row: Model) -> str:
     """The page on which staff change a row."""
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+
+
+def slips_page(*orders: Order) -> str:
+    """The packing slips of these orders, to be printed."""
+    return f"{reverse('admin:orders_ordertopack_packing_slips')}?orders={','.join(str(order.pk) for order in orders)}"
 
 
 def customer_page(person: User) -> str:

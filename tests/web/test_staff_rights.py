@@ -21,13 +21,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.life import lifecycle
-from orders.models import Attention, Document, Mail, Order, ShippingMethod
+from orders.models import Attention, Document, Mail, Order, ShippingAddress, ShippingMethod
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
 from seckill.staff.change_pages import TITLES
 from shop.models import Category, Customer, Product, TaxRate
-from tests.steps.buying import new_buyers, order_of, with_address
-from tests.steps.shop import make_item, make_product
+from tests.steps.buying import ADDRESS, GUEST, new_buyers, order_of, plain_order, with_address
+from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import change, control_form, employee
 from tests.steps.tables import upload
 
@@ -50,6 +50,7 @@ class Shop:
     to_complete: Order
     to_pay_back: Order
     to_look_at: Order
+    of_guest: Order
     mail: Mail
     unsent: Mail
     invoice: Document
@@ -72,6 +73,8 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     assert lifecycle.ship(order_id=to_complete.pk)
     assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
+    of_guest = plain_order(goods("mug"), None, 1, 1000, email=GUEST)
+    ShippingAddress.objects.create(order=to_send, **ADDRESS)
     Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
     paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
@@ -94,6 +97,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         to_complete=to_complete,
         to_pay_back=to_pay_back,
         to_look_at=to_look_at,
+        of_guest=of_guest,
         mail=Mail.objects.filter(order=to_send, kind=Mail.Kind.PAID).get(),
         unsent=Mail.objects.filter(order=to_complete, sent_at=None)[0],
         invoice=Document.objects.filter(order=to_send).get(),
@@ -135,7 +139,8 @@ class Action:
         transaction.savepoint_rollback(before)
         assert answer.status_code in {200, 302, 403}, self.name
         is_file = "attachment" in answer.headers.get("Content-Disposition", "")
-        return is_file or any(WRITES.match(query["sql"]) for query in captured)
+        is_printed = "?orders=" in answer.headers.get("Location", "")
+        return is_file or is_printed or any(WRITES.match(query["sql"]) for query in captured)
 
 
 def no_args(shop: Shop) -> list[Any]:
@@ -192,7 +197,8 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
         lambda it: [it.to_pay_back.pk, "paid-back"],
         lambda it: {"reference": "BACK-1", "refunds": [refund.pk for refund in it.to_pay_back.refunds.all()]},
     ),
-    ("orders_order_notes", lambda it: [it.to_pay.pk], lambda it: {"staff_note": "Called."}),
+    ("orders_order_address", lambda it: [it.to_pay.pk], lambda it: ADDRESS),
+    ("orders_order_email", lambda it: [it.of_guest.pk], lambda it: {"email": "right@example.com"}),
     (
         "orders_order_changelist record_payment",
         no_args,
@@ -209,9 +215,21 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
 OF_PARCELS: list[tuple[str, Needs, Args, Form]] = [
     ("orders_order_step ship", SHIP_ORDERS, lambda it: [it.to_send.pk, "ship"], lambda it: {}),
     ("orders_order_step complete", SHIP_ORDERS, lambda it: [it.to_complete.pk, "complete"], lambda it: {}),
+    (
+        "orders_order_notes",
+        SHIP_ORDERS,
+        lambda it: [it.to_pay.pk],
+        lambda it: {"note_id": str(it.to_pay.number), "text": "Called."},
+    ),
     ("orders_order_tracking", SHIP_ORDERS, lambda it: [it.to_complete.pk], lambda it: {"carrier": "DHL"}),
     (
         "orders_order_changelist ship_orders",
+        SHIP_SEEN_ORDERS,
+        no_args,
+        lambda it: chosen("ship_orders", it.to_send),
+    ),
+    (
+        "orders_ordertopack_changelist ship_orders",
         SHIP_SEEN_ORDERS,
         no_args,
         lambda it: chosen("ship_orders", it.to_send),
@@ -262,7 +280,17 @@ TABLE = [
     Action("orders_order_import", SHIP_ORDERS, no_args),
     Action("orders_order_export", SEE_ORDERS, no_args, exported),
     Action("orders_ordertolookat_dead_letters", SEE_ORDERS, no_args),
-    Action("orders_order_packing_slip", SEE_ORDERS, lambda it: [it.to_send.pk]),
+    *(
+        Action(
+            f"orders_ordertopack_changelist {action}",
+            SEE_ORDERS,
+            no_args,
+            lambda it, action=action: chosen(action, it.to_send),  # type: ignore[misc]
+        )
+        for action in ("print_pick_list", "print_packing_slips")
+    ),
+    Action("orders_ordertopack_packing_slips", SEE_ORDERS, no_args),
+    Action("orders_ordertopack_pick_list", SEE_ORDERS, no_args),
     Action("orders_document_print", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_pdf", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_export", SEE_ORDERS, no_args, exported),
