@@ -32,6 +32,8 @@ TITLES = {
     Kind.ADD_UNITS: _("Add units"),
     Kind.WITHDRAW_UNITS: _("Withdraw units"),
     Kind.UNITS_PER_BUYER: _("Units per buyer"),
+    Kind.PAUSE_ITEM: _("Pause this item"),
+    Kind.RESUME_ITEM: _("Resume this item"),
     Kind.PAUSE: _("Pause the sale"),
     Kind.RESUME: _("Resume the sale"),
     Kind.MOVE_END: _("Move the closing time"),
@@ -43,10 +45,15 @@ HINTS = {
     Kind.ADD_UNITS: _("The added units go on sale immediately."),
     Kind.WITHDRAW_UNITS: _("Only units that are left can be withdrawn. Held and sold units stay with their buyers."),
     Kind.UNITS_PER_BUYER: _("Held and bought units both count. Buyers keep the units they already have."),
+    Kind.PAUSE_ITEM: _(
+        "No one can reserve this item until it is resumed; the others sell on. Buyers can still pay for units they "
+        "hold, until their deadline."
+    ),
+    Kind.RESUME_ITEM: _("If the sale is open and not paused, buyers can reserve this item again immediately."),
     Kind.PAUSE: _(
         "No one can reserve until the sale is resumed. Buyers can still pay for units they hold, until their deadline."
     ),
-    Kind.RESUME: _("If the sale is open, buyers can reserve again immediately."),
+    Kind.RESUME: _("If the sale is open, buyers can reserve again immediately. Items that are paused alone stay so."),
     Kind.MOVE_END: _(
         "A later time extends the sale, an earlier one shortens it. Buyers can still pay for units they hold, until "
         "their deadline."
@@ -60,7 +67,11 @@ BEFORE_OPENING = {
 }
 
 # Must be found at once: amber and red.
-LOOKS = {Kind.PAUSE: ("ghost", "button-pause"), Kind.END_NOW: ("danger", "")}
+LOOKS = {
+    Kind.PAUSE: ("ghost", "button-pause"),
+    Kind.PAUSE_ITEM: ("ghost", "button-pause"),
+    Kind.END_NOW: ("danger", ""),
+}
 DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
 
 
@@ -89,12 +100,18 @@ def buttons_of(sale: Sale) -> list[Button]:
     return [Button(str(TITLES[kind]), control_url(sale_id=sale.pk, kind=kind), *LOOKS.get(kind, ())) for kind in kinds]
 
 
-def buttons_of_item(item: SaleItem) -> list[Button]:
-    """The changes that are possible for an item of a published sale that is not over."""
+def buttons_of_item(item: SaleItem, *, has_others: bool) -> list[Button]:
+    """The changes that are possible for an item of a published sale that is not over.
+
+    The only item of a sale is paused with it.
+    """
     kinds = [Kind.UNITS_PER_BUYER]
+    if item.paused or has_others:
+        kinds.append(Kind.RESUME_ITEM if item.paused else Kind.PAUSE_ITEM)
     if item.quantity is not None:
         kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
-    return [Button(str(TITLES[kind]), control_url(sale_id=item.sale_id, kind=kind, item_id=item.pk)) for kind in kinds]
+    urls = {kind: control_url(sale_id=item.sale_id, kind=kind, item_id=item.pk) for kind in kinds}
+    return [Button(str(TITLES[kind]), url, *LOOKS.get(kind, ())) for kind, url in urls.items()]
 
 
 def control_url(*, sale_id: int, kind: SaleChange.Kind, item_id: int | None = None) -> str:
