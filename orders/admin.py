@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
+from orders.approvals.approval_admin import ApprovalRequestAdmin
 from orders.models import (
     ATTENTION_TO_DO,
     BY_HAND,
@@ -38,6 +39,7 @@ from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 
 __all__ = [
+    "ApprovalRequestAdmin",
     "BuyerAdmin",
     "CheckedSaleAdmin",
     "DocumentAdmin",

@@ -1,3 +1,4 @@
+from orders.models.approval import ApprovalRequest, waiting_requests
 from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
@@ -27,6 +28,7 @@ __all__ = [
     "REFUNDS",
     "SOLD",
     "USED_UP",
+    "ApprovalRequest",
     "Attention",
     "Cart",
     "CartLine",
@@ -47,6 +49,7 @@ __all__ = [
     "ShippingMethod",
     "ShippingPrice",
     "StoreRepair",
+    "waiting_requests",
     "with_lines",
     "with_refunded_units",
 ]

@@ -32,7 +32,7 @@ from orders.staff.order_actions import (
     not_changed_text,
 )
 from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
-from orders.staff.order_refund import PaidBackForm, RefundForm, history_of, make_refund
+from orders.staff.order_refund import PaidBackForm, RefundForm, ask_another, history_of, make_refund
 from orders.staff.read_only_admin import amount_text, may_see_orders
 
 
@@ -108,6 +108,9 @@ class OrderPage(OrderActions):
                 "must be paid back by staff."
             )
             return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
+        if said := ask_another(request, form):
+            self.message_user(request, *said)
+            return None
         outcome = make_refund(request, form)
         if outcome is RefundOutcome.STARTED:
             self.log_change(request, order, history_of(form))

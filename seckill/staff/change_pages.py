@@ -1,5 +1,6 @@
 """The pages where staff change a running sale: a form with a preview; a POST makes the change."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -120,9 +121,18 @@ def control_url(*, sale_id: int, kind: SaleChange.Kind, item_id: int | None = No
 
 
 def change_page(
-    model_admin: "ModelAdmin[Sale]", request: HttpRequest, *, sale_id: int, kind: str, item_id: int | None
+    model_admin: "ModelAdmin[Sale]",
+    request: HttpRequest,
+    *,
+    sale_id: int,
+    kind: str,
+    item_id: int | None,
+    asks_another: Callable[[HttpRequest, SaleItem, ChangeForm], bool],
 ) -> HttpResponse:
-    """Show the form of one change. A POST makes it; its result is shown on the page of the sale."""
+    """Show the form of one change. A POST makes it; its result is shown on the page of the sale.
+
+    `asks_another` leaves the addition of units to the approval of another person, where an upper floor says so.
+    """
     if kind not in TITLES or (Kind(kind) in OF_ITEM) != (item_id is not None):
         raise Http404
     change_kind = Kind(kind)
@@ -135,7 +145,10 @@ def change_page(
         messages.error(request, _("This sale is over. To change its units, first move its end to a later time."))
         return redirect("admin:seckill_sale_change", sale.pk)
     form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
-    if form.is_valid() and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
+    is_valid = form.is_valid()
+    if is_valid and item and change_kind == Kind.ADD_UNITS and asks_another(request, item, form):
+        return redirect("admin:seckill_sale_change", sale.pk)
+    if is_valid and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
         return redirect("admin:seckill_sale_change", sale.pk)
     return render_form(model_admin, request, form, kind=change_kind, sale=sale, item=item)
 

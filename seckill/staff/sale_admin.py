@@ -1,5 +1,6 @@
 """Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -18,6 +19,7 @@ from unfold.decorators import action, display
 
 from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import Sale, SaleItem
+from seckill.staff.change_form import ChangeForm
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
 from seckill.staff.duplicate import duplicate
@@ -66,10 +68,22 @@ class SaleAdmin(WithHistory, StaffAdmin):
         ]
 
     def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
-        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
+        asks_another = self.asks_to_add_units
+        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id, asks_another=asks_another)
 
     def publish_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
-        return publish_page(self, request, sale_id=sale_id, more_risks=self.more_risks)
+        more = {"more_risks": self.more_risks, "asks_another": self.asks_to_publish}
+        return publish_page(self, request, sale_id=sale_id, **more)
+
+    def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
+        """Whether an upper floor has asked another person to approve it instead."""
+        return False
+
+    def asks_to_publish(
+        self, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
+    ) -> bool:
+        """Whether an upper floor has asked another person to approve it instead. `risks` are those confirmed."""
+        return False
 
     def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         """What an upper floor wants to be confirmed before publishing, and what the page shows about it."""
