@@ -146,18 +146,6 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.get("EMAIL_USE_TLS", False), mail_ser
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
 
-# --- Approvals and alerts ----------------------------------------------------------------------------------------
-# Above these a second person must approve; empty: nobody must (orders/approvals/).
-APPROVAL_REFUND_ABOVE: int | None = typed_readers.optional_amount(env, "APPROVAL_REFUND_ABOVE", currency=CURRENCY)
-APPROVAL_UNITS_ABOVE: int | None = typed_readers.optional_number(env, "APPROVAL_UNITS_ABOVE")
-APPROVAL_PERCENT_OFF_ABOVE: int | None = typed_readers.optional_number(env, "APPROVAL_PERCENT_OFF_ABOVE")
-APPROVALS = {APPROVAL_REFUND_ABOVE, APPROVAL_UNITS_ABOVE, APPROVAL_PERCENT_OFF_ABOVE} != {None}
-APPROVAL_HOURS: int = at_least(1, env, "APPROVAL_HOURS", default=24, why="somebody has to decide within it")
-# Where alerts go; nowhere unless one of the two is set (orders/alerts/).
-ALERT_MAILS: list[str] = env.list("ALERT_MAILS", default=[])
-ALERT_WEBHOOK_URL: str = typed_readers.http_address(env, "ALERT_WEBHOOK_URL")
-ALERT_LAG_SECONDS: int = at_least(1, env, "ALERT_LAG_SECONDS", default=30, why="orders are written in batches")
-
 # --- Django ------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "modeltranslation",
@@ -351,6 +339,20 @@ MFA_TOTP_ISSUER = "Stampede"
 MFA_TOTP_TOLERANCE = 1
 # An unconfirmed address opens nothing, so it need not keep a second factor out.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
+
+# --- Approvals and alerts ----------------------------------------------------------------------------------------
+# Above these a second person must approve; empty: nobody must (orders/approvals/).
+APPROVAL_REFUND_ABOVE: int | None = typed_readers.optional_amount(env, "APPROVAL_REFUND_ABOVE", currency=CURRENCY)
+APPROVAL_UNITS_ABOVE: int | None = typed_readers.optional_number(env, "APPROVAL_UNITS_ABOVE")
+APPROVAL_PERCENT_OFF_ABOVE: int | None = typed_readers.optional_number(env, "APPROVAL_PERCENT_OFF_ABOVE")
+APPROVALS = {APPROVAL_REFUND_ABOVE, APPROVAL_UNITS_ABOVE, APPROVAL_PERCENT_OFF_ABOVE} != {None}
+APPROVAL_HOURS: int = at_least(1, env, "APPROVAL_HOURS", default=24, why="somebody has to decide within it")
+# Where alerts go; nowhere unless one of the two is set (orders/alerts/).
+ALERT_MAILS: list[str] = env.list("ALERT_MAILS", default=[])
+ALERT_WEBHOOK_URL: str = typed_readers.http_address(env, "ALERT_WEBHOOK_URL")
+ALERTS = bool(ALERT_MAILS or ALERT_WEBHOOK_URL)
+ALERT_LANGUAGE: str = typed_readers.one_of(env, "ALERT_LANGUAGE", default=LANGUAGE_CODE, allowed=dict(LANGUAGES))
+ALERT_LAG_SECONDS: int = at_least(1, env, "ALERT_LAG_SECONDS", default=30, why="orders are written in batches")
 
 # --- API ---------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = api_framework.REST_FRAMEWORK

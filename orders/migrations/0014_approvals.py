@@ -1,4 +1,5 @@
 """A table for changes that a second person approves. It is new, so nothing waits for a lock."""
+
 import django.db.models.deletion
 import uuid
 from django.conf import settings

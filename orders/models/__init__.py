@@ -1,3 +1,4 @@
+from orders.models.alert import Alert, AlertKind, AlertMessage
 from orders.models.approval import ApprovalRequest, waiting_requests
 from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
@@ -28,6 +29,9 @@ __all__ = [
     "REFUNDS",
     "SOLD",
     "USED_UP",
+    "Alert",
+    "AlertKind",
+    "AlertMessage",
     "ApprovalRequest",
     "Attention",
     "Cart",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
@@ -138,11 +139,15 @@ def zone(env: environ.Env, name: str, *, default: str) -> str:
     return text
 
 
-def log_level(env: environ.Env, name: str, *, default: str) -> str:
+def one_of(env: environ.Env, name: str, *, default: str, allowed: Collection[str]) -> str:
     text: str = env.str(name, default=default)
-    if text not in LOG_LEVELS:
-        raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(LOG_LEVELS)}.")
+    if text not in allowed:
+        raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(allowed)}.")
     return text
+
+
+def log_level(env: environ.Env, name: str, *, default: str) -> str:
+    return one_of(env, name, default=default, allowed=LOG_LEVELS)
 
 
 def hsts(env: environ.Env, *, https: bool) -> tuple[int, bool, bool]:

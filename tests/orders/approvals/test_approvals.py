@@ -227,7 +227,9 @@ def test_units_that_are_no_longer_in_stock_are_refused(first: User, second: User
 
 @pytest.fixture
 def cheap(db: None) -> SaleItem:
-    return make_item(make_product(slug="cup", name="Cup", price_minor=9900), price_minor=100, published=False, opens_in_seconds=900)
+    return make_item(
+        make_product(slug="cup", name="Cup", price_minor=9900), price_minor=100, published=False, opens_in_seconds=900
+    )
 
 
 def publish(person: User, draft: SaleItem) -> Any:
