@@ -103,8 +103,7 @@ class Reservation:
 class Counters:
     """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited.
 
-    `backlog` is how many of its reservations are not orders yet. `pause_note` is for buyers, by the codes
-    of its languages.
+    `backlog` is how many of its reservations are not orders yet. `pause_note` is by the codes of its languages.
     """
 
     now_ms: int
@@ -360,8 +359,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
 def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
     """How many units of each item the buyer has, held and bought; 0 if that cannot be read.
 
-    One round trip for each server. Items of a server that is silent are missing. Raises StoreUnreachable if none
-    answers.
+    One round trip for each server; items of a silent server are missing. Raises StoreUnreachable if none answers.
     """
 
     def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from orders.approvals.asking import RIGHTS, Kind, Status, decide
+from orders.approvals.approval_requests import RIGHTS, Kind, Status, decide
 from orders.approvals.carrying_out import carry_out
 from orders.models import ApprovalRequest, Order, waiting_requests
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, may_see_orders
@@ -92,6 +92,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
         """The figures that were asked for; a POST of another person with the right for it decides."""
+        if not may_see_approvals(request):
+            raise PermissionDenied
         found: ApprovalRequest | None = self.get_object(request, object_id)
         if found is None:
             raise Http404

@@ -11,7 +11,7 @@ import structlog
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from orders.approvals.asking import Kind, Status, expire_late
+from orders.approvals.approval_requests import Kind, Status, expire_late
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import ApprovalRequest, Refund

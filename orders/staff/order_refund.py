@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from orders.approvals.approval_bounds import refund_needs_another
-from orders.approvals.asking import Kind, ask, said_of
+from orders.approvals.approval_requests import Kind, ask, said_of
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import BY_HAND, SOLD, Order, Refund

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders.approvals.asking import decide
+from orders.approvals.approval_requests import decide
 from orders.approvals.carrying_out import carry_out, carry_out_approved
 from orders.life import lifecycle
 from orders.models import ApprovalRequest, Order, OrderStatus, Refund
