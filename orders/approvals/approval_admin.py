@@ -23,7 +23,7 @@ from orders.approvals.approval_requests import RIGHTS, Kind, Status, decide
 from orders.approvals.carrying_out import carry_out
 from orders.models import ApprovalRequest, Order, waiting_requests
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, may_see_orders
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale
 from seckill.staff.permissions import may_see_sales
 
 LABELS = {
@@ -176,8 +176,9 @@ def subject_of(asked: ApprovalRequest) -> Order | Sale | None:
     """Into whose history the decision is written. None: a draft that was deleted."""
     if asked.kind == Kind.REFUND:
         return Order.objects.filter(pk=asked.subject_id).first()
-    items = SaleItem.objects.filter(pk=asked.subject_id).values("sale_id")
-    return Sale.objects.filter(pk__in=items if asked.kind == Kind.ADD_UNITS else [asked.subject_id]).first()
+    if asked.kind == Kind.ADD_UNITS:
+        return Sale.objects.filter(items=asked.subject_id).first()
+    return Sale.objects.filter(pk=asked.subject_id).first()
 
 
 def address_of(asked: ApprovalRequest) -> str:

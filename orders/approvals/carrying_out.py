@@ -70,14 +70,14 @@ def carry_out_approved() -> int:
 
 def refund(approval: ApprovalRequest) -> None:
     details = approval.details
-    by_whom = {"reason": approval.reason, "made_by": approval.asked_by}
     if details["is_all"]:
         done = lifecycle.refund(
             order_id=approval.subject_id,
             refund_id=approval.pk,
             amount_minor=details["amount_minor"],
             units_back=details["units_back"],
-            **by_whom,
+            reason=approval.reason,
+            made_by=approval.asked_by,
         )
         if done or Refund.objects.filter(pk=approval.pk).exists():
             return
@@ -87,7 +87,8 @@ def refund(approval: ApprovalRequest) -> None:
         amount_minor=details["amount_minor"],
         units_of_line={int(line_id): units for line_id, units in details["units"].items()},
         units_back=details["units_back"],
-        **by_whom,
+        reason=approval.reason,
+        made_by=approval.asked_by,
     )
     outcome = lifecycle.refund_amount(order_id=approval.subject_id, request=request)
     if outcome not in (RefundOutcome.STARTED, RefundOutcome.REPEATED):

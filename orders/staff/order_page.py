@@ -108,8 +108,8 @@ class OrderPage(OrderActions):
                 "must be paid back by staff."
             )
             return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
-        if said := ask_another(request, form):
-            self.message_user(request, *said)
+        if asked := ask_another(request, form):
+            self.message_user(request, *asked)
             return None
         outcome = make_refund(request, form)
         if outcome is RefundOutcome.STARTED:

@@ -72,8 +72,9 @@ class SaleAdmin(WithHistory, StaffAdmin):
         return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id, asks_another=asks_another)
 
     def publish_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
-        more = {"more_risks": self.more_risks, "asks_another": self.asks_to_publish}
-        return publish_page(self, request, sale_id=sale_id, **more)
+        return publish_page(
+            self, request, sale_id=sale_id, more_risks=self.more_risks, asks_another=self.asks_to_publish
+        )
 
     def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
         """Whether an upper floor has asked another person to approve it instead."""
