@@ -26,6 +26,8 @@ from orders.models import (
     with_refunded_units,
 )
 from orders.preflight.checked_sale import CheckedSaleAdmin
+from orders.shipping.shipping_admin import ShippingMethodAdmin
+from orders.staff.approval_admin import ApprovalRequestAdmin
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
 from orders.staff.document_admin import DocumentAdmin
@@ -39,11 +41,11 @@ from orders.staff.order_timeline import timeline_of
 from orders.staff.payment_admin import PaymentEventAdmin
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text, link_to_buyer
 from orders.staff.shipment_table import WithOrderTables
-from orders.staff.shipping_admin import ShippingMethodAdmin
 from shop.catalogue.variant_pictures import picture_of_variant
 from shop.staff.picture_upload import thumbnail_of
 
 __all__ = [
+    "ApprovalRequestAdmin",
     "BuyerAdmin",
     "CheckedSaleAdmin",
     "DocumentAdmin",

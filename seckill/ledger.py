@@ -6,7 +6,7 @@ Every function makes one round trip to the reservation store. Expected answers a
 reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -27,6 +27,7 @@ from seckill.ledger_words import (
     RestoreAs,
     Restored,
     hold_from,
+    note_from,
     number_from,
 )
 from seckill.outcomes import WITH_HOLD, Outcome, is_yes
@@ -102,7 +103,7 @@ class Reservation:
 class Counters:
     """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited.
 
-    `backlog` is how many of its reservations are not orders yet.
+    `backlog` is how many of its reservations are not orders yet. `pause_note` is by the codes of its languages.
     """
 
     now_ms: int
@@ -119,6 +120,7 @@ class Counters:
     sold: int
     reservations: int
     backlog: int = 0
+    pause_note: Mapping[str, str] | None = None
 
     @property
     def backlog_full(self) -> bool:
@@ -348,6 +350,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
             sold=number_from(item[b"sold"]),
             reservations=number_from(item[b"reservations"]),
             backlog=backlog,
+            pause_note=note_from(item[b"pause_note"]) if b"pause_note" in item else None,
         )
     except (KeyError, ValueError):
         return None
@@ -356,8 +359,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
 def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
     """How many units of each item the buyer has, held and bought; 0 if that cannot be read.
 
-    One round trip for each server. Items of a server that is silent are missing. Raises StoreUnreachable if none
-    answers.
+    One round trip for each server; items of a silent server are missing. Raises StoreUnreachable if none answers.
     """
 
     def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:

@@ -1,3 +1,5 @@
+from orders.models.alert import Alert, AlertKind, AlertMessage
+from orders.models.approval import ApprovalRequest, waiting_requests
 from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
@@ -28,6 +30,10 @@ __all__ = [
     "REFUNDS",
     "SOLD",
     "USED_UP",
+    "Alert",
+    "AlertKind",
+    "AlertMessage",
+    "ApprovalRequest",
     "Attention",
     "Cart",
     "CartLine",
@@ -49,6 +55,7 @@ __all__ = [
     "ShippingMethod",
     "ShippingPrice",
     "StoreRepair",
+    "waiting_requests",
     "with_lines",
     "with_refunded_units",
 ]

@@ -1,5 +1,6 @@
 """The page of a sale in the admin, with its pre-flight and its report."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
+from orders.approvals import sale_approvals
 from orders.models import Rehearsal
 from orders.preflight import page, rehearsal_page
 from orders.preflight.kept import last_result
 from orders.report.pages import report_file, report_page
-from seckill.models import Sale
+from seckill.models import Sale, SaleItem
+from seckill.staff.change_form import ChangeForm
 from seckill.staff.publish_page import Risk
 from seckill.staff.sale_admin import SaleAdmin
 
@@ -42,6 +45,14 @@ class CheckedSaleAdmin(SaleAdmin):
 
     def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         return page.before_publishing(sale)
+
+    def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
+        return sale_approvals.ask_to_add_units(self, request, item, form)
+
+    def asks_to_publish(
+        self, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
+    ) -> bool:
+        return sale_approvals.ask_to_publish(self, request, sale, items, risks)
 
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)

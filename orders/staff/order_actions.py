@@ -20,6 +20,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from orders.approvals.approval_bounds import refund_needs_another
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
@@ -209,6 +210,15 @@ class OrderActions(ReadOnlyAdmin):
         choice = limited_selection(queryset, possible=REFUNDABLE)
         if "confirmed" not in request.POST:
             return self.ask_before_refunding(request, choice)
+        too_much = [
+            order
+            for order in Order.objects.filter(REFUNDABLE, pk__in=choice.pks)
+            if refund_needs_another(order, amount_minor=order.amount_minor - order.refunded_minor)
+        ]
+        if too_much:
+            text = _("Another person has to approve these refunds. Ask for each on its own page: %(orders)s")
+            self.message_user(request, text % {"orders": numbers_of(too_much)}, messages.WARNING)
+            choice = replace(choice, pks=[pk for pk in choice.pks if pk not in {order.pk for order in too_much}])
         self.run_action(request, choice, refund_change(units_back="units_back" in request.POST))
         return None
 

@@ -30,7 +30,7 @@ from orders.staff.order_actions import (
 )
 from orders.staff.order_corrections import OrderCorrections, button, page_of
 from orders.staff.order_forms import TrackingForm
-from orders.staff.order_refund import PaidBackForm, RefundForm, history_of, make_refund
+from orders.staff.order_refund import PaidBackForm, RefundForm, ask_another, history_of, make_refund
 from orders.staff.read_only_admin import amount_text
 
 
@@ -98,6 +98,9 @@ class OrderPage(OrderCorrections):
                 "must be paid back by staff."
             )
             return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
+        if asked := ask_another(request, form):
+            self.message_user(request, *asked)
+            return None
         outcome = make_refund(request, form)
         if outcome is RefundOutcome.STARTED:
             self.log_change(request, order, history_of(form))

@@ -1,8 +1,9 @@
 """The entries of orders in the admin's sidebar."""
 
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
-from orders.staff import needs_attention
+from orders.staff import approval_admin, needs_attention
 from shop.staff.sidebar import entry
 
 ENTRIES = [
@@ -32,6 +33,22 @@ ENTRIES = [
         icon="local_shipping",
         page="orders_shippingmethod_changelist",
         permission="orders.view_shippingmethod",
+    ),
+    *(
+        [
+            {
+                **entry(
+                    _("Approvals"),
+                    icon="approval",
+                    page="orders_approvalrequest_changelist",
+                    permission="orders.view_order",
+                    badge=approval_admin.badge,
+                ),
+                "permission": approval_admin.may_see_approvals,
+            }
+        ]
+        if settings.APPROVALS
+        else []
     ),
     entry(_("Mails"), icon="mail", page="orders_mail_changelist", permission="orders.view_order"),
 ]

@@ -15,6 +15,7 @@ from orders.payments import refunds
 from orders.preflight.finding import Finding
 from orders.preflight.kept import keep_result
 from seckill.changes.journal import make_change
+from seckill.changes.rules import OF_ITEM
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.shop import variant_of
@@ -36,8 +37,7 @@ def employee(*codenames: str) -> User:
 
 def target_of(item: SaleItem, kind: SaleChange.Kind) -> dict[str, int]:
     """Some kinds change the item, the others its sale."""
-    of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
-    return {"item_id": item.pk} if of_item else {"sale_id": item.sale_id}
+    return {"item_id": item.pk} if kind in OF_ITEM else {"sale_id": item.sale_id}
 
 
 def change(item: SaleItem, kind: SaleChange.Kind, **more: Any) -> SaleChange:

@@ -6,6 +6,7 @@ What gives rights is refused to all but superusers (tests/shop/accounts/test_rig
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from itertools import product as product_of
 from typing import Any
@@ -21,7 +22,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.life import lifecycle
-from orders.models import Attention, Document, Mail, Order, ShippingAddress, ShippingMethod
+from orders.models import ApprovalRequest, Attention, Document, Mail, Order, ShippingAddress, ShippingMethod
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
 from seckill.staff.change_pages import TITLES
@@ -44,6 +45,7 @@ class Shop:
     boss: Client
     item: SaleItem
     paused: SaleItem
+    alone_paused: SaleItem
     draft: SaleItem
     to_pay: Order
     to_send: Order
@@ -51,6 +53,7 @@ class Shop:
     to_pay_back: Order
     to_look_at: Order
     of_guest: Order
+    asked: ApprovalRequest
     mail: Mail
     unsent: Mail
     invoice: Document
@@ -79,6 +82,8 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
     paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
     change(paused, SaleChange.Kind.PAUSE)
+    alone = make_item(make_product(slug="ink", name="Ink", price_minor=9900))
+    change(alone, SaleChange.Kind.PAUSE_ITEM)
     unused = (
         Category.objects.create(name="Cups", slug="cups"),
         TaxRate.objects.create(name="Books", percent=Decimal(9)),
@@ -91,6 +96,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         boss=boss,
         item=item,
         paused=paused,
+        alone_paused=alone,
         draft=draft,
         to_pay=to_pay,
         to_send=to_send,
@@ -98,6 +104,14 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         to_pay_back=to_pay_back,
         to_look_at=to_look_at,
         of_guest=of_guest,
+        asked=ApprovalRequest.objects.create(
+            kind=ApprovalRequest.Kind.REFUND,
+            subject_id=to_send.pk,
+            subject=str(to_send),
+            details={"amount_minor": 100, "currency": "CNY", "is_all": False, "units": {}, "units_back": False},
+            asked_by=shop_manager,
+            expires_at=timezone.now() + timedelta(hours=1),
+        ),
         mail=Mail.objects.filter(order=to_send, kind=Mail.Kind.PAID).get(),
         unsent=Mail.objects.filter(order=to_complete, sent_at=None)[0],
         invoice=Document.objects.filter(order=to_send).get(),
@@ -207,6 +221,11 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
     ("orders_order_changelist cancel_orders", no_args, lambda it: chosen("cancel_orders", it.to_pay)),
     ("orders_order_changelist refund_orders", no_args, lambda it: chosen("refund_orders", it.to_send)),
     ("orders_ordertolookat_changelist mark_resolved", no_args, lambda it: chosen("mark_resolved", it.to_look_at)),
+    (
+        "orders_approvalrequest_change approve",
+        lambda it: [it.asked.pk],
+        lambda it: {"approve": "", "reason": "seen"},
+    ),
     ("orders_mail_again", lambda it: [it.mail.pk], lambda it: {}),
     ("orders_mail_changelist send_again", no_args, lambda it: chosen("send_again", it.unsent)),
 ]
@@ -263,13 +282,21 @@ OF_SALES: list[tuple[str, Args, Form]] = [
         )
         for kind in (SaleChange.Kind.PAUSE, SaleChange.Kind.RESUME, SaleChange.Kind.MOVE_END, SaleChange.Kind.END_NOW)
     ),
+    (
+        "seckill_sale_control resume_item",
+        lambda it: [it.alone_paused.sale_id, "resume_item", it.alone_paused.pk],
+        lambda it: control_form(),
+    ),
     *(
         (
             f"seckill_sale_control {kind.value}",
             lambda it, kind=kind: [it.item.sale_id, kind.value, it.item.pk],
             lambda it: control_form(units=2),
         )
-        for kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
+        for kind in (
+            *(SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS),
+            *(SaleChange.Kind.UNITS_PER_BUYER, SaleChange.Kind.PAUSE_ITEM),
+        )
     ),
 ]
 
@@ -305,6 +332,7 @@ TABLE = [
     Action("seckill_sale_test_mail", CHANGE_SALES, lambda it: [it.draft.sale_id], with_mail_address),
     Action("seckill_sale_rehearse", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_rehearsal_progress", CHANGE_SALES, lambda it: [it.draft.sale_id]),
+    Action("seckill_sale_preview", SEE_SALES, lambda it: [it.draft.sale_id, "en"]),
     Action("seckill_sale_report", SEE_SALES, lambda it: [it.item.sale_id]),
     Action("seckill_sale_report_file", SEE_SALES, lambda it: [it.item.sale_id, "csv"]),
     Action("seckill_saleitem_figures", SEE_SALES, no_args),

@@ -53,6 +53,13 @@ def test_a_sale_that_has_ended_or_is_paused_is_a_stop(item: SaleItem) -> None:
     assert [verdict for verdict, _text in words(sale_looks.look_at_window(item.sale))] == ["stop", "stop"]
 
 
+def test_an_item_that_is_paused_alone_is_a_warning(item: SaleItem) -> None:
+    SaleItem.objects.update(paused=True)
+    found = words(sale_looks.look_at_window(item.sale))
+    assert [verdict for verdict, _text in found] == ["good", "warning"]
+    assert "Longjing tea" in found[1][1]
+
+
 def test_a_draft_is_tried_by_the_rules_of_the_button_and_stays_a_draft(product: Product) -> None:
     item = make_item(product, quantity=5, published=False)
     assert [verdict for verdict, _text in words(sale_looks.look_at_terms(item.sale))] == ["warning"]
