@@ -31,7 +31,7 @@ from orders.payments.sessions import StartOutcome
 from orders.shipping.carriers import tracking_url
 from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
-from seckill import ledger
+from seckill.items import holdings
 from seckill.models import SaleItem
 from seckill.passes.passes import item_id_of
 from seckill.phase import Phase
@@ -219,7 +219,7 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
         return redirect(order)
     item_id = item_id_of(reservation_id)
     try:
-        hold = ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
+        hold = holdings.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     except StoreUnreachable:
         return render(request, "orders/reservation.html", {"hold": None})
     if hold is None or hold.buyer_id != request.user.pk:
