@@ -87,7 +87,8 @@ def answer_to(receipt: Receipt) -> HttpResponse:
     """Raises StoreUnreachable."""
     result = bring_back(receipt)
     if result is Readmission.LOST:
-        return problem(status=409, code="reservation_lost", **lost_texts())
+        title = _("We have lost your reservation")
+        return problem(status=409, code="reservation_lost", title=title, detail=lost_text())
     if result is Readmission.LIMIT_REACHED:
         return refusal(limit_reached(receipt))
     status = None if result is Readmission.UNAVAILABLE else status_of(receipt)
@@ -116,12 +117,9 @@ def limit_reached(receipt: Receipt) -> ledger.Reservation:
     return ledger.Reservation(Outcome.LIMIT_REACHED, now_ms=now_ms(), remaining=remaining, per_buyer_max=per_buyer_max)
 
 
-def lost_texts() -> dict[str, str]:
+def lost_text() -> str:
     """For a buyer whose yes the shop cannot keep."""
-    return {
-        "title": _("We have lost your reservation"),
-        "detail": _(
-            "A server of the shop failed after it had confirmed your reservation, and its units have gone since. We are "
-            "sorry. Nothing was charged, and the shop has noted it."
-        ),
-    }
+    return _(
+        "A server of the shop failed after it had confirmed your reservation, and its units have gone since. "
+        "We are sorry. Nothing was charged, and the shop has noted it."
+    )

@@ -1,25 +1,19 @@
-"""`POST /api/v1/receipts/`: a reservation that the store has lost comes back once, to its buyer, while units are left."""
+"""`POST /api/v1/receipts/`: a reservation that the store has lost comes back once, while units are left."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.utils import timezone
-from pytest_django import Settings
 
-from orders.life import intake, lifecycle
-from orders.models import Order, OrderStatus, RefusedReceipt
+from orders.life import intake
+from orders.models import Order, RefusedReceipt
 from orders.repair.reconcile import reconcile
 from seckill.items import item_state
-from seckill.models import Sale, SaleItem
-from seckill.passes import passes, receipts
-from seckill.passes.receipts import Receipt
-from shop.models import Product
-from tests.steps.buying import order_of, reserve, reserve_by_api, reserve_often, signed_in
+from seckill.models import SaleItem
+from seckill.passes import receipts
+from tests.steps.buying import reserve_by_api, signed_in
 from tests.steps.cast import PassFor
-from tests.steps.shop import make_item
-from tests.steps.store import figures, store_away
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db
 

@@ -42,7 +42,7 @@ EQUIVALENT = {
 MUTANTS_MIN = {
     "publish": 115,
     "reserve": 365,
-    "readmit": 255,
+    "readmit": 300,
     "confirm": 92,
     "release": 138,
     "adjust": 235,

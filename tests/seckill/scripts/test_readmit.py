@@ -56,6 +56,7 @@ def test_a_reservation_that_is_back_behaves_like_any_other(checked_item: Checked
     first, second = checked_item.new_id(), checked_item.new_id()
     assert checked_item.readmit(first, buyer=7) == Readmitted.READMITTED
     assert checked_item.readmit(second, buyer=8) == Readmitted.READMITTED
+    assert checked_item.latest() == [(2, str(second)), (1, str(first))]
     assert checked_item.reserve(first, buyer=7).outcome == Outcome.ALREADY_RESERVED
     assert checked_item.reserve(buyer=7).outcome == Outcome.LIMIT_REACHED
     assert checked_item.confirm(first) == Confirmed.CONFIRMED
@@ -89,9 +90,7 @@ def test_the_list_is_cut_to_128_at_each_64th_reservation(checked_item: CheckedIt
 
 @pytest.mark.parametrize("quantity", [5, None])
 @pytest.mark.parametrize("part", ["incarnation", "per_buyer_max", "held", "sold", "reservations"])
-def test_an_item_that_lost_a_part_is_unavailable(
-    checked_item: CheckedItem, part: str, quantity: int | None
-) -> None:
+def test_an_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, part: str, quantity: int | None) -> None:
     checked_item.publish(quantity=quantity)
     checked_item.client.hdel(checked_item.keys.item, part)
     assert checked_item.readmit() == Readmitted.UNAVAILABLE
