@@ -37,8 +37,8 @@ def letters_of(item: SaleItem) -> list[DeadLetter]:
     return dead_letters.read(item_ids=[item.pk], count_max=10)[item.pk]
 
 
-def say(client: Client, letter: DeadLetter, done: str = DONE, **fields: Any) -> Any:
-    return client.post(PAGE, {"item": letter.item_id, "letter": letter.id, "done": done} | fields, follow=True)
+def say(client: Client, listed: DeadLetter, **fields: str) -> Any:
+    return client.post(PAGE, {"item": listed.item_id, "letter": listed.id, "done": DONE} | fields, follow=True)
 
 
 def test_the_list_names_the_buyer_and_the_cause(client: Client, letter: DeadLetter, buyer: User) -> None:
