@@ -121,11 +121,11 @@ def end(order: Order, status: OrderStatus) -> None:
         lifecycle.expire_overdue()
     else:
         lifecycle.pay(order_id=order.pk)
-    if status is OrderStatus.REFUNDED:
+    if status is OrderStatus.REFUND_DUE:
         lifecycle.refund(order_id=order.pk, units_back=True)
 
 
-@pytest.mark.parametrize("status", ["paid", "cancelled", "expired", "refunded", "rejected"])
+@pytest.mark.parametrize("status", ["paid", "cancelled", "expired", "refund_due", "rejected"])
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_what_ended_is_not_revived_even_if_the_store_has_forgotten_it(
     item: SaleItem, buyer: User, receipt: str, status: str, is_lost: bool
