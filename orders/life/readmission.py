@@ -47,8 +47,10 @@ def bring_back(receipt: Receipt) -> Readmission:
     if orders.exists() or holdings.find_hold(item_id=item_id, reservation_id=reservation_id):
         return Readmission.KNOWN
     item = movable_items().select_related("sale").filter(pk=item_id).first()
-    if item is None or (why_not := reason_against(receipt, item)):
-        return refuse(receipt, Reason.SALE_OVER if item is None else why_not)
+    if item is None:
+        return refuse(receipt, Reason.SALE_OVER)
+    if why_not := reason_against(receipt, item):
+        return refuse(receipt, why_not)
     answer = ledger.readmit(
         item_id=item_id,
         reservation_id=reservation_id,

@@ -14,10 +14,13 @@ from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus, RefusedReceipt
 from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
+from orders.units.taken import take
 from seckill import ledger
 from seckill.items import item_state
 from seckill.ledger_words import ReleaseReason
 from seckill.models import Sale, SaleItem
+from seckill.outbox import outbox
+from seckill.outcomes import Outcome
 from seckill.passes import passes, receipts
 from shop.models import Product
 from tests.steps.buying import reserve, reserve_by_api, reserve_often, signed_in
@@ -228,7 +231,7 @@ def test_a_yes_whose_deadline_has_passed_can_be_paid_for_some_time(
     item: SaleItem, buyer: User, settings: Settings
 ) -> None:
     pass_ = passes.Pass(item.pk, buyer.pk, passes.new_reservation_id(item.pk))
-    long_ago = ledger.Reservation(ledger.Outcome.RESERVED, 0, 1, 1_000_000_000_000, 1900, "CNY")
+    long_ago = ledger.Reservation(Outcome.RESERVED, 0, 1, 1_000_000_000_000, 1900, "CNY")
     text = receipts.issue(pass_=pass_, reservation_id=str(pass_.reservation_id), reservation=long_ago)
     assert status_of(bring(buyer, text)) == (201, "reserved")
     intake.drain_once(item_id=item.pk)
@@ -292,7 +295,7 @@ def test_an_order_that_a_worker_writes_meanwhile_is_found(
     item: SaleItem, buyer: User, receipt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a worker that read the entry before the loss, and writes the order while the receipt is being looked at
-    entries = intake.outbox.read_batch(item_id=item.pk, count_max=10)
+    entries = outbox.read_batch(item_id=item.pk, count_max=10)
     lose(item)
     really = ledger.readmit
 
@@ -300,7 +303,7 @@ def test_an_order_that_a_worker_writes_meanwhile_is_found(
         answer = really(**asked)
         new_orders = [intake.parse_entry(entry) for entry in entries]
         intake.insert_orders(item_id=item.pk, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
-        intake.take(item_id=item.pk, units=1)
+        take(item_id=item.pk, units=1)
         lifecycle.cancel(order_id=Order.objects.get().pk)
         return answer
 
