@@ -15,9 +15,9 @@ from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order
 from orders.staff.bounded_choice import limited_selection
-from orders.staff.dead_letters import dead_letter_page
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
+from orders.staff.without_order import dead_letter_page
 
 EXPLANATIONS = {
     Attention.LATE_PAYMENT_KEPT: gettext_lazy(

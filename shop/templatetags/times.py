@@ -73,7 +73,7 @@ def countdown(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def countdown_later(moment: datetime) -> SafeString:
-    """A countdown for a public page, whose age only the scripts know: they fill it in. Zeros keep its room until then."""
+    """A countdown for a public page, whose age only the scripts know. Zeros keep its room until they fill it in."""
     room = re.sub(r"\d", "0", time_left.remaining(max(moment - timezone.now(), timedelta(0))))
     return format_html(
         '<span role="timer" class="countdown unknown" data-countdown="{}">{}</span>',

@@ -52,7 +52,8 @@ def test_a_countdown_has_its_room_before_its_figures_come(live_shop: str, page: 
     url = f"{live_shop}/sales/{make_item(product, closes_in_seconds=5400).sale_id}/"
     countdown = page.locator(".countdown").first
     # Given a page whose scripts are still on their way, which shows no figures that are wrong
-    page.route("**/countdown*.js", lambda route: route.fulfill(body="export const start = () => {};"))
+    nothing = {"content_type": "text/javascript", "body": "export const start = () => {};"}
+    page.route("**/countdown*.js", lambda route: route.fulfill(**nothing))
     page.goto(url)
     expect(countdown).to_be_hidden()
     room = countdown.bounding_box()

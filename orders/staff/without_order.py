@@ -23,7 +23,7 @@ from seckill.models import SaleItem, movable_items
 from seckill.outbox import dead_letters
 from seckill.outbox.dead_letters import DeadLetter
 from seckill.store.client import StoreUnreachable
-from shop.staff.admin_base import StaffAdmin
+from shop.staff.admin_base import ModelAdmin
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,7 @@ class Row:
         return self.letter.fields.get("units", "")
 
 
-def dead_letter_page(model_admin: StaffAdmin, request: HttpRequest) -> HttpResponse:
+def dead_letter_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     """The letters of all items whose sale is not long over, and the receipts of lost reservations.
 
     A POST says that one is dealt with, and removes it.
@@ -112,8 +112,8 @@ def rows() -> tuple[list[Row], bool]:
     return listed, found.keys() == items.keys()
 
 
-def remove_letter(model_admin: StaffAdmin, request: HttpRequest, *, item: int, letter: str, done: str) -> None:
-    """Write who dealt with it into the item's history, then remove it. If the process dies in between, it stays listed."""
+def remove_letter(model_admin: ModelAdmin, request: HttpRequest, *, item: int, letter: str, done: str) -> None:
+    """Write into the item's history who dealt with it, then remove it. If the process dies in between, it stays."""
     sale_item = SaleItem.objects.filter(pk=item).first()
     try:
         found = dead_letters.find(item_id=item, letter_id=letter)
@@ -144,7 +144,7 @@ def open_receipts() -> QuerySet[RefusedReceipt]:
     return waiting[:LETTERS_MAX]
 
 
-def close_receipt(model_admin: StaffAdmin, request: HttpRequest, *, receipt: UUID, done: str) -> None:
+def close_receipt(model_admin: ModelAdmin, request: HttpRequest, *, receipt: UUID, done: str) -> None:
     """Write who dealt with it into the item's history. It stays as a row, so it does not come to the list again."""
     with transaction.atomic():
         row = RefusedReceipt.objects.select_related("item").filter(pk=receipt).first()
