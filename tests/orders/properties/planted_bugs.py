@@ -75,10 +75,6 @@ BUGS = [
         quick=True,
     ),
     Bug(
-        "a receipt takes units that others have",
-        in_script("readmit", "if left and left < units then", "if false then"),
-    ),
-    Bug(
         "a receipt leaves no entry in the outbox",
         in_script("readmit", "'reserved_ms', reserved_ms, 'deadline_ms', deadline_ms)", "'x', reserved_ms)"),
     ),
