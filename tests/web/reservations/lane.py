@@ -20,7 +20,11 @@ from web.wsgi_request import RawAnswer
 
 Environ = dict[str, Any]
 
-OF_ONE_CALL = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]{12}Z")
+OF_ONE_CALL = re.compile(
+    rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]{12}Z"
+    # The deadline and the signature of a receipt.
+    rb"|\.\d{13}\.[A-Za-z0-9_-]{43}"
+)
 
 
 @dataclass
