@@ -1,9 +1,7 @@
 """A reservation that the shop has lost: the page brings the receipt, and without JavaScript a button does."""
 
 import json
-import os
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -96,17 +94,9 @@ def test_without_javascript_a_button_brings_it_back(
     sign_in(context, buyer)
     page = context.new_page()
     page.goto(f"{live_shop}/{language}reservations/{pass_.reservation_id}/?receipt={receipt}")
-    shots(page, f"lost-{language.rstrip('/') or 'en'}")
 
     # When the buyer presses the button, then the order follows
     page.get_by_role("button", name=button).click()
     page.wait_for_url(f"**/{language}orders/*/")
     assert Order.objects.get().reservation_id == pass_.reservation_id
     context.close()
-
-
-def shots(page: Any, name: str) -> None:
-    if folder := os.environ.get("SHOTS"):
-        for width in (390, 1280):
-            page.set_viewport_size({"width": width, "height": 700})
-            page.screenshot(path=f"{folder}/{name}-{width}.png")
