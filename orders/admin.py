@@ -1,4 +1,5 @@
 from typing import Any
+from uuid import uuid4
 
 from django.contrib import admin
 from django.db.models import Prefetch, QuerySet
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
+from orders.fulfilment.packing_queue import OrderToPackAdmin
 from orders.models import (
     ATTENTION_TO_DO,
     BY_HAND,
@@ -24,26 +26,33 @@ from orders.models import (
     with_refunded_units,
 )
 from orders.preflight.checked_sale import CheckedSaleAdmin
+from orders.shipping.shipping_admin import ShippingMethodAdmin
+from orders.staff.approval_admin import ApprovalRequestAdmin
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
-from orders.staff.document_admin import DocumentAdmin, DocumentInline
-from orders.staff.mail_admin import MailAdmin, MailInline
+from orders.staff.document_admin import DocumentAdmin
+from orders.staff.mail_admin import MailAdmin
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
+from orders.staff.order_forms import NoteForm
 from orders.staff.order_page import OrderPage, possible_steps
 from orders.staff.order_search import SEARCH_HELP, find_orders
-from orders.staff.order_sums import refund_name, sums_table
-from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, RecordedPaymentInline, events_of
+from orders.staff.order_sums import sums_table
+from orders.staff.order_timeline import timeline_of
+from orders.staff.payment_admin import PaymentEventAdmin
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text, link_to_buyer
 from orders.staff.shipment_table import WithOrderTables
-from orders.staff.shipping_admin import ShippingMethodAdmin
+from shop.catalogue.variant_pictures import picture_of_variant
+from shop.staff.picture_upload import thumbnail_of
 
 __all__ = [
+    "ApprovalRequestAdmin",
     "BuyerAdmin",
     "CheckedSaleAdmin",
     "DocumentAdmin",
     "MailAdmin",
     "OrderAdmin",
     "OrderToLookAtAdmin",
+    "OrderToPackAdmin",
     "PaymentEventAdmin",
     "ShippingMethodAdmin",
     "StaffBuyerAdmin",
@@ -65,7 +74,21 @@ LABELS = {
 
 class OrderLineInline(ReadOnlyInline):
     model = OrderLine
-    fields = readonly_fields = ("title", "sku", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
+    fields = readonly_fields = (
+        "picture",
+        "title",
+        "sku",
+        "units",
+        "units_refunded",
+        "unit_price",
+        "line_amount",
+        "sale_link",
+    )
+
+    @admin.display(description=_("picture"))
+    def picture(self, line: OrderLine) -> str:
+        picture = picture_of_variant(line.variant)
+        return thumbnail_of(picture) if picture else "–"
 
     @admin.display(description=_("product"))
     def title(self, line: OrderLine) -> str:
@@ -89,26 +112,6 @@ class OrderLineInline(ReadOnlyInline):
             return "–"
         url = reverse("admin:seckill_sale_change", args=[line.sale_item.sale_id])
         return format_html('<a href="{}" class="text-link">{}</a>', url, line.sale_item.sale)
-
-
-class RefundInline(ReadOnlyInline):
-    """All that went back or will, newest first."""
-
-    model = Refund
-    fields = readonly_fields = ("amount", "state", "reason", "reference", "made_by", "created_at", "last_error")
-    verbose_name_plural = _("refunds")
-
-    @admin.display(description=_("amount"))
-    def amount(self, refund: Refund) -> str:
-        return amount_text(refund.amount_minor, refund.currency)
-
-    @admin.display(description=_("status"))
-    def state(self, refund: Refund) -> str:
-        return refund_name(refund) if refund.status == Refund.Status.DUE else refund.get_status_display()
-
-    @admin.display(description=_("reference"), empty_value="–")
-    def reference(self, refund: Refund) -> str | None:
-        return refund.provider_reference or None
 
 
 class OwedFilter(admin.SimpleListFilter):
@@ -165,16 +168,8 @@ class OrderAdmin(WithOrderTables, OrderPage):
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX
-    inlines = [
-        OrderLineInline,
-        AddressInline,
-        PaymentInline,
-        RecordedPaymentInline,
-        RefundInline,
-        DocumentInline,
-        MailInline,
-    ]
-    change_form_outer_after_template = "admin/orders/order/events.html"
+    inlines = [OrderLineInline, AddressInline]
+    change_form_outer_after_template = "admin/orders/order/timeline.html"
     readonly_fields = ["short_number", "buyer_link", "number", "amounts", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
@@ -187,7 +182,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
         orders = (
             Order.objects.select_related("buyer", "shipping_address", "recorded_payment__made_by")
             .prefetch_related(
-                Prefetch("lines", lines),
+                Prefetch("lines", lines.prefetch_related("variant__product__pictures")),
                 "payments",
                 Prefetch("refunds", Refund.objects.select_related("made_by", "payment")),
                 "documents",
@@ -209,9 +204,9 @@ class OrderAdmin(WithOrderTables, OrderPage):
             "buyer_link" if obj and obj.buyer_id else "email",
             "amounts",
             ("reserved_at", "expires_at"),
-            ("created_at", "ended_at"),
-            *([("settled_at", "units_back")] if obj and obj.status in REFUNDS else ["settled_at"]),
-            *([("carrier", "tracking_number"), "shipped_at"] if obj and obj.shipped_at else []),
+            ("ended_at", "settled_at"),
+            *(["units_back"] if obj and obj.status in REFUNDS else []),
+            *([("carrier", "tracking_number")] if obj and obj.shipped_at else []),
             *(["buyer_note"] if obj and obj.buyer_note else []),
             *(["staff_note"] if obj and obj.staff_note else []),
             "number",
@@ -258,4 +253,13 @@ class OrderAdmin(WithOrderTables, OrderPage):
         return str(EXPLANATIONS[Attention(order.attention)])
 
     def page_context(self, request: HttpRequest, obj: Order | None) -> dict[str, Any]:
-        return {**super().page_context(request, obj), "events": events_of(obj) if obj else []}
+        context = super().page_context(request, obj)
+        if obj is None:
+            return context
+        can_note = self.has_ship_permission(request)
+        return {
+            **context,
+            "moments": timeline_of(obj, can_send_again=self.has_manage_permission(request)),
+            "note_form": NoteForm(initial={"note_id": uuid4()}) if can_note else None,
+            "notes_url": reverse("admin:orders_order_notes", args=[obj.pk]),
+        }

@@ -100,10 +100,12 @@ def add_refund(
     )
 
 
-def request_for_the_rest(*, order: Order, units_back: bool, reason: str, made_by: User | None) -> RefundRequest:
+def request_for_the_rest(
+    *, order: Order, units_back: bool, reason: str, made_by: User | None, refund_id: UUID | None = None
+) -> RefundRequest:
     """All the money and all the units that are left."""
     return RefundRequest(
-        refund_id=uuid4(),
+        refund_id=refund_id or uuid4(),
         amount_minor=order.amount_minor - order.refunded_minor,
         units_of_line=units_left(order),
         units_back=units_back,

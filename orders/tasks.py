@@ -8,6 +8,8 @@ import structlog
 from django.conf import settings
 
 from orders import idempotent_calls
+from orders.alerts import alert_sending, alert_watch
+from orders.approvals.carrying_out import carry_out_approved
 from orders.cart import cart_holder
 from orders.invoices import numbering, writing
 from orders.life import intake, lifecycle, settlement
@@ -288,6 +290,24 @@ def deliver_simulated_events() -> int:
 def judge_coming_sales() -> int:
     """Repeat the pre-flight of each sale that opens within the hour."""
     return readiness.judge_coming_sales()
+
+
+@sweep(queue="celery", every_seconds=10.0 if settings.ALERTS else None)
+def watch_alerts() -> int:
+    """Write a message for each alert that began or is over. Returns how many."""
+    return alert_watch.watch()
+
+
+@sweep(queue="mail", every_seconds=5.0 if settings.ALERTS else None)
+def send_alerts() -> int:
+    """Send the messages of alerts."""
+    return alert_sending.send_due(seconds_max=BUDGET_SECONDS)
+
+
+@sweep(queue="celery", every_seconds=10.0 if settings.APPROVALS else None)
+def finish_approvals() -> int:
+    """Carry out what was approved by a process that was killed, and end requests that nobody decided in time."""
+    return carry_out_approved()
 
 
 @sweep(queue="celery", every_seconds=10.0)

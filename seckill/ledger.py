@@ -6,7 +6,7 @@ Every function makes one round trip to the reservation store. Expected answers a
 reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from seckill.ledger_words import (
     Restoration,
     RestoreAs,
     Restored,
+    note_from,
     number_from,
 )
 from seckill.outcomes import WITH_HOLD, Outcome, is_yes
@@ -103,7 +104,7 @@ class Reservation:
 class Counters:
     """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited.
 
-    `backlog` is how many of its reservations are not orders yet.
+    `backlog` is how many of its reservations are not orders yet. `pause_note` is by the codes of its languages.
     """
 
     now_ms: int
@@ -120,6 +121,7 @@ class Counters:
     sold: int
     reservations: int
     backlog: int = 0
+    pause_note: Mapping[str, str] | None = None
 
     @property
     def backlog_full(self) -> bool:
@@ -366,6 +368,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
             sold=number_from(item[b"sold"]),
             reservations=number_from(item[b"reservations"]),
             backlog=backlog,
+            pause_note=note_from(item[b"pause_note"]) if b"pause_note" in item else None,
         )
     except (KeyError, ValueError):
         return None

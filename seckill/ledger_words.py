@@ -4,6 +4,7 @@ Answers are in the order of the checks in their Lua files. The answers of `reser
 since buyers see them.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -112,6 +113,16 @@ def hold_from(value: bytes) -> Hold | None:
         return None
     state, buyer_id, units, deadline_ms = match.groups()
     return Hold(state=state.decode(), buyer_id=int(buyer_id), units=int(units), deadline_ms=int(deadline_ms))
+
+
+def note_from(value: bytes) -> dict[str, str] | None:
+    """A note for buyers by the code of its language; None if it cannot be read."""
+    try:
+        note = json.loads(value)
+    except ValueError:
+        return None
+    is_note = isinstance(note, dict) and note and all(isinstance(text, str) for text in note.values())
+    return note if is_note else None
 
 
 def number_from(text: bytes) -> int:

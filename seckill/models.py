@@ -127,7 +127,8 @@ class SaleItem(models.Model):
     reservation store has the terms; they are never sent again. `archived_at` is set when the item has left the store,
     long after its end (seckill/items/archive.py). `from_stock` says that the units came out of the variant's ordinary
     stock, to which the unsold ones return; sales that were published before the shop did this have it False.
-    `returned` counts them since the sale last ended, since `quantity` has them no more.
+    `returned` counts them since the sale last ended, since `quantity` has them no more. `paused` is about the item
+    alone: it stays when its sale is paused and resumed.
     `incarnation` names the server of the store whose reservations become orders (orders/units/taken.py); empty until
     the item is first compared with its orders: then it is the one that it was published on.
     """
@@ -159,6 +160,7 @@ class SaleItem(models.Model):
     archived_at = models.DateTimeField(_("archived at"), null=True, blank=True, editable=False)
     returned = models.PositiveIntegerField(_("unsold units returned"), default=0, db_default=0, editable=False)
     from_stock = models.BooleanField(_("from the ordinary stock"), default=False, db_default=False, editable=False)
+    paused = models.BooleanField(_("paused"), default=False, db_default=False, editable=False)
     incarnation = models.CharField(
         _("server of the reservation store"), max_length=64, blank=True, default="", db_default="", editable=False
     )
@@ -196,6 +198,15 @@ class SaleItem(models.Model):
         """How many units the sale had, also after its end; None means unlimited."""
         return None if self.quantity is None else self.quantity + self.returned
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether the item or its sale is paused, according to PostgreSQL."""
+        return self.paused or self.sale.paused
+
+    def phase_at(self, now: datetime) -> Phase:
+        """The phase according to PostgreSQL. Pending changes do not count yet."""
+        return phase_of(opens=self.sale.opens_at, closes=self.sale.closes_at, now=now, paused=self.is_paused)
+
     def clean(self) -> None:
         errors: dict[str, Any] = {}
         variant = Variant.objects.filter(pk=self.variant_id).first()
@@ -227,6 +238,8 @@ class SaleChange(models.Model):
         MOVE_END = "move_end", _("move the closing time")
         END_NOW = "end_now", _("end now")
         UNITS_PER_BUYER = "units_per_buyer", _("units per buyer")
+        PAUSE_ITEM = "pause_item", _("pause the item")
+        RESUME_ITEM = "resume_item", _("resume the item")
         RETURN_UNSOLD = "return_unsold", _("unsold units back to the stock")
 
     class Status(models.TextChoices):
@@ -240,6 +253,8 @@ class SaleChange(models.Model):
     units = models.PositiveBigIntegerField(_("units"), null=True, blank=True)
     closes_at = models.DateTimeField(_("closes at"), null=True, blank=True)
     reason = models.CharField(_("reason"), max_length=300)
+    # Of a pause, by the code of its language.
+    public_note = models.JSONField(_("note for buyers"), default=dict, db_default={}, blank=True)
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", verbose_name=_("made by"), null=True
     )

@@ -1,7 +1,8 @@
 """The pages of flash sales: the home page, one sale, and reserving without JavaScript."""
 
 from dataclasses import dataclass
-from typing import cast
+from datetime import datetime
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from django.conf import settings
@@ -76,22 +77,29 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
     """A sale as all visitors see it. The page's scripts fetch the buyer's own units (`GET /api/v1/me/`)."""
     shown = get_object_or_404(with_items(published_sales()), pk=pk)
     now = timezone.now()
-    offers = offers_of(shown.items.all(), now=now)
+    context = sale_context(shown, offers_of(shown.items.all(), now=now), now=now, path=request.path)
+    return render(request, "seckill/sale.html", context)
+
+
+def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) -> dict[str, Any]:
+    """What the page of a sale shows, also before it is published (seckill/staff/preview_page.py)."""
     phase = phase_of_sale(offers, default=shown.phase_at(now))
-    context = {
+    notes = {offer.pause_note for offer in offers}
+    return {
         "sale": shown,
         "phase": phase,
         "phase_text": phase_texts()[phase],
+        "shared_note": notes.pop() if len(notes) == 1 else "",
         "opens_ms": to_ms(shown.opens_at),
         "closes_ms": to_ms(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
         "summary": " · ".join(f"{offer.item.variant} {money(offer.item.price_minor)}" for offer in offers),
         "store_unreachable": any(offer.counters is None for offer in offers),
-        "sign_in_url": sign_in_url(request.path),
+        "sign_in_url": sign_in_url(path),
+        "buy_form": "seckill/_buy.html",
         "texts": sale_page_texts(),
     }
-    return render(request, "seckill/sale.html", context)
 
 
 def sign_in_url(next_path: str) -> str:

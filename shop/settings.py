@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from shop.configuration import demo_guard, password_rules, typed_readers
+from shop.configuration import api_framework, demo_guard, password_rules, typed_readers
 from shop.configuration.admin_theme import UNFOLD as UNFOLD
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
@@ -340,31 +340,25 @@ MFA_TOTP_TOLERANCE = 1
 # An unconfirmed address opens nothing, so it need not keep a second factor out.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 
+# --- Approvals and alerts ----------------------------------------------------------------------------------------
+# Above these a second person must approve; empty: nobody must (orders/approvals/).
+APPROVAL_REFUND_ABOVE: int | None = typed_readers.optional_amount(env, "APPROVAL_REFUND_ABOVE", currency=CURRENCY)
+APPROVAL_UNITS_ABOVE: int | None = typed_readers.optional_number(env, "APPROVAL_UNITS_ABOVE")
+APPROVAL_PERCENT_OFF_ABOVE: int | None = typed_readers.optional_number(env, "APPROVAL_PERCENT_OFF_ABOVE")
+APPROVALS = {APPROVAL_REFUND_ABOVE, APPROVAL_UNITS_ABOVE, APPROVAL_PERCENT_OFF_ABOVE} != {None}
+APPROVAL_HOURS: int = at_least(1, env, "APPROVAL_HOURS", default=24, why="somebody has to decide within it")
+# Where alerts go; nowhere unless one of the two is set (orders/alerts/).
+ALERT_MAILS: list[str] = env.list("ALERT_MAILS", default=[])
+ALERT_WEBHOOK_URL: str = typed_readers.http_address(env, "ALERT_WEBHOOK_URL")
+ALERTS = bool(ALERT_MAILS or ALERT_WEBHOOK_URL)
+ALERT_LANGUAGE: str = typed_readers.one_of(env, "ALERT_LANGUAGE", default=LANGUAGE_CODE, allowed=dict(LANGUAGES))
+ALERT_LAG_SECONDS: int = at_least(1, env, "ALERT_LAG_SECONDS", default=30, why="orders are written in batches")
+
 # --- API ---------------------------------------------------------------------------------------------------------
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "shop.http.bearer.BearerAuthentication",
-        "shop.http.session_sign_in.SessionSignIn",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PARSER_CLASSES": ["shop.http.parsers.BoundedJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "web.api_docs.openapi.NamedCalls",
-    "EXCEPTION_HANDLER": "shop.http.problems.exception_handler",
-    "TEST_REQUEST_DEFAULT_FORMAT": "json",
-}
+REST_FRAMEWORK = api_framework.REST_FRAMEWORK
 KNOX_TOKEN_MODEL = "shop.ApiToken"
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Stampede",
-    "VERSION": "1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "ENFORCE_NON_BLANK_FIELDS": True,
-    "SORT_OPERATIONS": "web.api_docs.examples.place_of",
-    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "web.api_docs.openapi.document_calls"],
-}
+SPECTACULAR_SETTINGS = api_framework.SPECTACULAR_SETTINGS
 
 # --- Celery ------------------------------------------------------------------------------------------------------
 CELERY_TASK_TIME_LIMIT = 60

@@ -17,8 +17,8 @@ api = [
 
 urlpatterns = [
     # With one address for all languages; `shop/languages/page_language.py` has the same division.
-    path("healthz", health.healthz),
-    path("readyz", health.readyz),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("", include("web.urls")),
     # Before the admin's own pages: staff sign in and change passwords where buyers do, with the limits of there.
     path("admin/login/", secure_admin_login(admin.site.login)),

@@ -4,8 +4,13 @@ A test compares them with the routes, and with the files of the proxies in deplo
 """
 
 import re
+from functools import lru_cache
 
-from shop.languages.page_language import OTHER_LANGUAGES
+from django.conf import settings
+from django.urls import Resolver404, resolve
+
+from shop.http.endpoints import OTHER, endpoint_of
+from shop.languages.page_language import OTHER_LANGUAGES, path_in
 
 # Routes take longer numbers too, which no row has; these calls are left to the views.
 ITEM_CALL = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
@@ -33,3 +38,13 @@ PUBLIC_ANSWER = re.compile(rf"/api/v1/(?:sales/(?:[1-9][0-9]{{0,17}}/)?|products
 PUBLIC_ANSWER_BEGINNINGS = ("/api/v1/sales/", "/api/v1/products/", "/api/v1/categories/")
 # The content of a list depends on its query, so a list is kept without a query only.
 LIST = re.compile(rf"/{LANGUAGE}(?:products/|categories/{SLUG}/)")
+
+
+# Public pages in memory, of which each process keeps fewer.
+@lru_cache(maxsize=1024)
+def endpoint_at(path: str) -> str:
+    """The endpoint of a path in any language. In a thread that has chosen no language."""
+    try:
+        return endpoint_of(resolve(path_in(settings.LANGUAGE_CODE, path)))
+    except Resolver404:
+        return OTHER

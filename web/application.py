@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
+from time import perf_counter
 from typing import Any
 
 import structlog
@@ -22,12 +23,13 @@ from django.utils.translation import gettext as _
 from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
 
 from shop.background.faults import Faults
+from shop.http.endpoints import ENDPOINT, OTHER, endpoint_seconds
 from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
-from web.addresses import PUBLIC_ANSWER_BEGINNINGS
+from web.addresses import PUBLIC_ANSWER_BEGINNINGS, endpoint_at
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
-from web.reservations.calls import OrdinaryCall
+from web.reservations.calls import ENDPOINTS, OrdinaryCall
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells, asked_of
 from web.warm_start import WarmStart
@@ -71,9 +73,12 @@ class FrontDoor:
             if self._shells is not None and (not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)):
                 try:
                     if asked := asked_of(scope, path):
+                        began_s = perf_counter()
                         answer = self._shells.find(**asked)
                         # What is not in memory, or too old, must be rendered first.
                         answer = answer or await self._shells.answer(**asked)
+                        if answer is not None:
+                            endpoint_seconds.observe(endpoint_at(path), perf_counter() - began_s)
                 except Exception:
                     self._faults.report("pages_failed")
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
@@ -90,9 +95,16 @@ class FrontDoor:
             return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
 
     async def _answer_to(self, scope: Scope, body: bytes) -> RawAnswer:
+        began_s = perf_counter()
         call = self._hot_lane.read(scope, body)
         if call is None:
-            return await self._in_thread(scope, body)
+            # The thread notes how long it took: Django knows the route.
+            return await self._in_thread(scope, body, began_s=began_s)
+        answer = await self._answer_to_ordinary(call, scope, body)
+        endpoint_seconds.observe(ENDPOINTS[call.kind], perf_counter() - began_s)
+        return answer
+
+    async def _answer_to_ordinary(self, call: OrdinaryCall, scope: Scope, body: bytes) -> RawAnswer:
         answer = self._hot_lane.now(call)
         if answer is not None:
             if self._hot_lane.must_ask_view(call):
@@ -101,10 +113,12 @@ class FrontDoor:
         answer = await self._hot_lane.ask(call) or await self._in_thread(scope, body, call)
         return await self._hot_lane.finished(call, answer)
 
-    async def _in_thread(self, scope: Scope, body: bytes, call: OrdinaryCall | None = None) -> RawAnswer:
+    async def _in_thread(
+        self, scope: Scope, body: bytes, call: OrdinaryCall | None = None, *, began_s: float | None = None
+    ) -> RawAnswer:
         """The answer from a thread of the request's lane, or a refusal if it has no room."""
         try:
-            answer = await self._lane_of(scope).run(lambda: self._hot_lane_or_django(call, scope, body))
+            answer = await self._lane_of(scope).run(lambda: self._hot_lane_or_django(call, scope, body, began_s))
             if answer[0] != 500:
                 return answer
         except LaneFull:
@@ -118,7 +132,9 @@ class FrontDoor:
     def _lane_of(self, scope: Scope) -> Lane:
         return next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
 
-    def _hot_lane_or_django(self, call: OrdinaryCall | None, scope: Scope, body: bytes) -> RawAnswer:
+    def _hot_lane_or_django(
+        self, call: OrdinaryCall | None, scope: Scope, body: bytes, began_s: float | None
+    ) -> RawAnswer:
         """Raises the errors of the WSGI application."""
         if call is not None and (answer := self._hot_lane.in_thread(call)) is not None:
             return answer
@@ -127,6 +143,8 @@ class FrontDoor:
         answer = call_wsgi(self._wsgi, environ)
         if call is not None:
             self._hot_lane.learn(call, answer)
+        if began_s is not None:
+            endpoint_seconds.observe(environ.get(ENDPOINT, OTHER), perf_counter() - began_s)
         return answer
 
     def _ask_view(self, call: OrdinaryCall, scope: Scope) -> None:

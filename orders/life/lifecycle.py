@@ -10,6 +10,7 @@ Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wron
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -131,8 +132,18 @@ class RefundOutcome(StrEnum):
     STARTED = "started"
 
 
-def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User | None = None) -> bool:
+def refund(
+    *,
+    order_id: int,
+    units_back: bool,
+    reason: str = "",
+    made_by: User | None = None,
+    refund_id: UUID | None = None,
+    amount_minor: int | None = None,
+) -> bool:
     """Refund all that is left of a paid, shipped or completed order. False if it is none of these.
+
+    False also if no longer just `amount_minor` is left, where that is given.
 
     The order is `refund_due` until the provider confirms or, where staff recorded the payment, until they have paid
     the money back themselves (`orders/payments/refunds.py`). With `units_back` the units go back on sale now; without
@@ -142,8 +153,12 @@ def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User |
         order = Order.objects.select_for_update().filter(pk=order_id, status__in=SOLD).first()
         if order is None:
             return False
+        if amount_minor is not None and amount_minor != order.amount_minor - order.refunded_minor:
+            return False
         payment = captured_payment(order)
-        request = request_for_the_rest(order=order, units_back=units_back, reason=reason, made_by=made_by)
+        request = request_for_the_rest(
+            order=order, units_back=units_back, reason=reason, made_by=made_by, refund_id=refund_id
+        )
         made = record(order=order, payment=payment, request=request)
         if payment and made.amount_minor == payment.amount_minor:
             # All of it goes back, so it is asked for until it is paid.

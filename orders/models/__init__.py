@@ -1,3 +1,5 @@
+from orders.models.alert import Alert, AlertKind, AlertMessage
+from orders.models.approval import ApprovalRequest, waiting_requests
 from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
@@ -14,6 +16,7 @@ from orders.models.order import (
     ShippingAddress,
 )
 from orders.models.order_line import OrderLine
+from orders.models.order_note import OrderNote
 from orders.models.payment import Payment, PaymentEvent, RecordedPayment
 from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.refused_receipt import RefusedReceipt
@@ -28,6 +31,10 @@ __all__ = [
     "REFUNDS",
     "SOLD",
     "USED_UP",
+    "Alert",
+    "AlertKind",
+    "AlertMessage",
+    "ApprovalRequest",
     "Attention",
     "Cart",
     "CartLine",
@@ -37,6 +44,7 @@ __all__ = [
     "Mail",
     "Order",
     "OrderLine",
+    "OrderNote",
     "OrderStatus",
     "Payment",
     "PaymentEvent",
@@ -49,6 +57,7 @@ __all__ = [
     "ShippingMethod",
     "ShippingPrice",
     "StoreRepair",
+    "waiting_requests",
     "with_lines",
     "with_refunded_units",
 ]

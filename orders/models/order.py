@@ -146,6 +146,7 @@ class Order(models.Model):
         _("needs attention"), max_length=30, choices=Attention, blank=True, default="", db_default=""
     )
     buyer_note = models.CharField(_("note from the buyer"), max_length=500, blank=True, default="", db_default="")
+    # Of former releases, which had one text for all notes; new ones are rows (`OrderNote`).
     staff_note = models.TextField(_("notes of the staff"), blank=True, default="", db_default="")
     # The lines of name and address, where the invoice has others than the parcel.
     billing_address = models.CharField(
@@ -201,6 +202,8 @@ class Order(models.Model):
             ),
             models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
             models.Index(fields=["ended_at"], name="orders_order_to_invoice", condition=LACKS_INVOICE),
+            # The queue of those who pack, oldest first.
+            models.Index(fields=["ended_at", "id"], name="orders_order_to_pack", condition=Q(status=OrderStatus.PAID)),
             # For parts of a text, in the search of staff. Neither column is filled by intake.
             GinIndex(
                 OpClass(Upper("email"), name="gin_trgm_ops"), name="orders_order_guest_parts", condition=Q(buyer=None)

@@ -1,5 +1,6 @@
 """The page of a sale in the admin, with its pre-flight and its report."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
+from orders.approvals import sale_approvals
 from orders.models import Rehearsal
 from orders.preflight import page, rehearsal_page
 from orders.preflight.kept import last_result
 from orders.report.pages import report_file, report_page
-from seckill.models import Sale
+from seckill.models import Sale, SaleItem
+from seckill.staff.change_form import ChangeForm
 from seckill.staff.publish_page import Risk
 from seckill.staff.sale_admin import SaleAdmin
 
@@ -29,17 +32,27 @@ class CheckedSaleAdmin(SaleAdmin):
     def get_urls(self) -> list[URLPattern]:
         look = self.admin_site.admin_view(self.look_view)
         progress = self.admin_site.admin_view(self.progress_view)
+        mail = self.admin_site.admin_view(self.mail_view)
         report, file = self.admin_site.admin_view(report_page), self.admin_site.admin_view(report_file)
         return [
             path("<int:sale_id>/rehearsal/progress/", progress, name="seckill_sale_rehearsal_progress"),
             path("<int:sale_id>/report/", report, name="seckill_sale_report"),
             path("<int:sale_id>/report.<slug:kind>", file, name="seckill_sale_report_file"),
             path("<int:sale_id>/preflight/<uuid:run>/<int:number>/", look, name="seckill_sale_preflight_look"),
+            path("<int:sale_id>/preflight/mail/", mail, name="seckill_sale_test_mail"),
             *super().get_urls(),
         ]
 
     def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         return page.before_publishing(sale)
+
+    def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
+        return sale_approvals.ask_to_add_units(self, request, item, form)
+
+    def asks_to_publish(
+        self, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
+    ) -> bool:
+        return sale_approvals.ask_to_publish(self, request, sale, items, risks)
 
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
@@ -53,6 +66,9 @@ class CheckedSaleAdmin(SaleAdmin):
 
     def look_view(self, request: HttpRequest, sale_id: int, run: UUID, number: int) -> HttpResponse:
         return page.look(self, request, sale_id=str(sale_id), run=run, number=number)
+
+    def mail_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
+        return page.send_mail(self, request, sale_id=str(sale_id))
 
     @action(  # type: ignore[untyped-decorator]
         description=_("Check before opening"), permissions=["change"], url_path="preflight", icon="fact_check"

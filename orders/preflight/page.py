@@ -6,17 +6,21 @@ each line of the list asks for itself, one after another; without it the page le
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from orders.preflight import canaries
 from orders.preflight.finding import Finding, Verdict
@@ -24,8 +28,10 @@ from orders.preflight.kept import Result, keep_look, keep_result, last_result, l
 from orders.preflight.preflight import LOOKS, findings_of
 from orders.preflight.process_looks import look_at_workers
 from orders.preflight.sale_looks import look_at_terms
+from orders.preflight.trial_mail import ask_for_mail
 from seckill.models import Sale
 from seckill.staff.publish_page import Risk
+from shop.background.outages import AWAY
 from shop.languages.kept_texts import Text
 from shop.staff.admin_base import StaffAdmin
 
@@ -107,6 +113,26 @@ def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str, run: UU
     return page(model_admin, request, sale, lines)
 
 
+def send_mail(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> HttpResponse:
+    """Have a worker send a mail to the one who asks, and begin a new run, whose look at the mails tells of it."""
+    sale = sale_of(model_admin, request, sale_id)
+    to = cast(User, request.user).email
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    if not to:
+        messages.error(request, _("Your account has no mail address: enter one on its page, and try again."))
+    else:
+        try:
+            ask_for_mail(to=to, language=get_language() or settings.LANGUAGE_CODE)
+        except AWAY:
+            messages.error(request, _("The cache or the broker does not answer, so no mail was sent. Try again later."))
+        else:
+            model_admin.log_change(request, sale, _("Had a test mail sent."))
+            text = _("A test mail to %(address)s is on its way. The line “Mails” below says whether it was sent.")
+            messages.success(request, text % {"address": to})
+    return redirect("admin:seckill_sale_check_before_opening", sale.pk)
+
+
 def sale_of(model_admin: StaffAdmin, request: HttpRequest, sale_id: str) -> Sale:
     with transaction.atomic():
         sale: Sale | None = model_admin.get_object(request, sale_id)
@@ -129,6 +155,7 @@ def page(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, lines: list[
         "asks_again": any(line.asks_again for line in lines),
         "again_url": reverse("admin:seckill_sale_check_before_opening", args=[sale.pk]),
         "sale_url": model_admin.page_of(sale),
+        "mail_url": reverse("admin:seckill_sale_test_mail", args=[sale.pk]),
         "publish_url": "" if sale.is_published else reverse("admin:seckill_sale_publish", args=[sale.pk]),
     }
     return TemplateResponse(request, "admin/orders/preflight/page.html", context)

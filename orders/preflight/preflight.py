@@ -12,6 +12,9 @@ from django.db import DatabaseError
 from django.utils.translation import gettext_lazy as _
 
 from orders.preflight.finding import Finding, stop
+from orders.preflight.limit_look import look_at_limits
+from orders.preflight.load_look import look_at_load
+from orders.preflight.page_look import look_at_pages
 from orders.preflight.process_looks import (
     findings_about_workers,
     look_at_mail,
@@ -43,6 +46,9 @@ LOOKS: tuple[Look, ...] = (
     Look(_("Memory of the reservation store"), look_at_memory),
     Look(_("Units in both stores"), look_at_stock),
     Look(_("Workers and beat"), look_at_workers),
+    Look(_("Time to write the orders, and load"), look_at_load),
+    Look(_("Public pages"), look_at_pages),
+    Look(_("Limits and proxies"), look_at_limits),
     Look(_("Payments"), look_at_payments),
     Look(_("Mails"), look_at_mail),
     Look(_("Rehearsal"), look_at_rehearsal),

@@ -1,10 +1,13 @@
 """Looks at what works beside the web processes: workers, beat, payment providers, mails."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import get_connection
 from django.utils import timezone
+from django.utils.functional import lazy
+from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
@@ -12,12 +15,15 @@ from orders.payments.provider.names import chosen_providers
 from orders.payments.provider_choice import provider_named
 from orders.preflight.canaries import silent_queues
 from orders.preflight.finding import Finding, good, stop, warning
+from orders.preflight.trial_mail import last_trial
 from orders.repair.audit import last_result
 from seckill.models import Sale
 from shop.background.outages import one_line
 
 # An audit runs every minute. After three of them are missed, beat or its worker does not run.
 AUDIT_AGE_SECONDS_MAX = 200
+
+time_since = lazy(timesince, str)
 
 
 def look_at_workers(_sale: Sale) -> Iterator[Finding]:
@@ -86,7 +92,7 @@ def look_at_payments(_sale: Sale) -> Iterator[Finding]:
             yield good(_("The payment provider “%(name)s” answers, with the shop's keys."), name=name)
 
 
-def look_at_mail(_sale: Sale) -> Iterator[Finding]:
+def look_at_mail(sale: Sale) -> Iterator[Finding]:
     mail = get_connection()
     try:
         mail.open()
@@ -99,3 +105,30 @@ def look_at_mail(_sale: Sale) -> Iterator[Finding]:
         )
     else:
         yield good(_("The mail server answers."))
+    yield trial_finding(sale)
+
+
+def trial_finding(sale: Sale) -> Finding:
+    """About the last mail that somebody had sent to them."""
+    trial = last_trial()
+    if trial is None:
+        return warning(
+            _("Nobody had a test mail sent in the last seven days."),
+            _("Press “Send me a test mail”, or call `manage.py sale_preflight %(sale)s --mail-to ADDRESS`."),
+            sale=sale.pk,
+        )
+    ago = time_since(datetime.fromtimestamp(trial.asked_s, UTC))
+    if trial.error is None:
+        return warning(
+            _("The test mail of %(ago)s ago is not sent yet."),
+            _("Look again. If it stays so, no worker takes messages of the queue “mail”."),
+            ago=ago,
+        )
+    if trial.error:
+        return stop(
+            _("The test mail of %(ago)s ago could not be sent: %(error)s"),
+            _("Mend EMAIL_URL or DEFAULT_FROM_EMAIL, and send another one. Mails to buyers wait meanwhile."),
+            ago=ago,
+            error=trial.error,
+        )
+    return good(_("The mail server took the test mail of %(ago)s ago. Its reader knows whether it arrived."), ago=ago)

@@ -37,6 +37,9 @@ def look_at_window(sale: Sale) -> Iterator[Finding]:
         yield good(text, left=time_until(sale.opens_at, now), **window)
     if sale.paused:
         yield stop(_("The sale is paused."), _("Resume it on its page in the admin."))
+    if alone := list(sale.items.filter(paused=True).select_related("variant__product")):
+        text = _("Paused alone, so nobody can reserve them: %(items)s.")
+        yield warning(text, _("Resume them on the sale's page in the admin."), items=listed(alone))
 
 
 def look_at_terms(sale: Sale) -> Iterator[Finding]:

@@ -36,6 +36,7 @@ from orders.repair import replaced_database
 from orders.units.taken import accept_only
 from seckill import ledger
 from seckill.changes import journal
+from seckill.changes.pauses import put_note
 from seckill.items import item_state
 from seckill.items.lock import check_held, item_lock
 from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
@@ -176,7 +177,7 @@ def is_repairable(*, item_id: int) -> bool:
         "per_buyer_max": terms.per_buyer_max,
         "price_minor": terms.price_minor,
         "currency": terms.currency,
-        "state": "paused" if item.sale.paused else "open",
+        "state": "paused" if item.is_paused else "open",
         **({} if terms.quantity is None else {"quantity": terms.quantity}),
     }
     found = item_state.terms(item_id=item_id)
@@ -196,9 +197,10 @@ def republish(*, item_id: int) -> None:
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     item_state.wipe(item_id=item_id)
-    ledger.publish(item_id=item_id, terms=expected_terms(item_id=item_id), paused=item.sale.paused, verified=False)
+    ledger.publish(item_id=item_id, terms=expected_terms(item_id=item_id), paused=item.is_paused, verified=False)
     operation_ids = applied.values_list("operation_id", flat=True)
     item_state.mark_applied(item_id=item_id, operation_ids=operation_ids, now_ms=now_ms())
+    put_note(item_id)
 
 
 def collect_reservations(*, item_id: int, incarnation: str) -> int:

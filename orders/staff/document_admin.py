@@ -23,7 +23,7 @@ from orders.models import Document, Order
 from orders.models.document import PREFIXES
 from orders.staff.order_search import find_orders
 from orders.staff.order_table import TimeCell, TooManyOrders
-from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to, may_see_orders
+from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to, may_see_orders
 from shop.prices.money import to_text
 from shop.staff.table_pages import WithTables
 
@@ -180,26 +180,6 @@ class DocumentAdmin(WithTables, ReadOnlyAdmin):
     @admin.display(description=_("order"))
     def order_link(self, document: Document) -> str:
         return link_to(document.order)
-
-    @admin.display(description=_("total"))
-    def total(self, document: Document) -> str:
-        return amount_text(document.total_minor, document.currency)
-
-    @admin.display(description=_("print or download"))
-    def links(self, document: Document) -> SafeString:
-        return links_to(document)
-
-
-class DocumentInline(ReadOnlyInline):
-    """The invoice and the notes on the page of an order."""
-
-    model = Document
-    fields = readonly_fields = ("shown", "kind", "total", "issued_at", "links")
-    verbose_name_plural = _("invoices and credit notes")
-
-    @admin.display(description=_("document number"))
-    def shown(self, document: Document) -> str:
-        return document.shown_number or "–"
 
     @admin.display(description=_("total"))
     def total(self, document: Document) -> str:

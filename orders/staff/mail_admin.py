@@ -23,7 +23,7 @@ from orders.mails.message import message_of
 from orders.models import Mail, Order
 from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import SEARCH_HELP, find_orders
-from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, link_to
+from orders.staff.read_only_admin import ReadOnlyAdmin, link_to
 from shop.staff.admin_base import once_for_each_row
 
 SEND_AGAIN = _("Send again")
@@ -61,22 +61,6 @@ def state_of(mail: Mail) -> str:
 
 def note_of(mail: Mail) -> str:
     return str(NOTES.get(mail.last_error, mail.last_error or "–"))
-
-
-class MailInline(ReadOnlyInline):
-    """The mails on the page of an order."""
-
-    model = Mail
-    fields = readonly_fields = ("kind", "state", "sent_at", "attempts", "next_attempt_at", "note")
-    verbose_name_plural = _("mails")
-
-    @admin.display(description=_("state"))
-    def state(self, mail: Mail) -> str:
-        return str(STATES[state_of(mail)])
-
-    @admin.display(description=_("note"))
-    def note(self, mail: Mail) -> str:
-        return note_of(mail)
 
 
 class StateFilter(admin.SimpleListFilter):

@@ -20,11 +20,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from orders.approvals.approval_bounds import refund_needs_another
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
-from orders.staff.order_forms import ShipmentForm
-from orders.staff.payment_form import ReceivedPaymentForm, forms_for
+from orders.staff.order_forms import ReceivedPaymentForm, ShipmentForm, forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
 # How many of the skipped orders are named in the message.
@@ -210,6 +210,15 @@ class OrderActions(ReadOnlyAdmin):
         choice = limited_selection(queryset, possible=REFUNDABLE)
         if "confirmed" not in request.POST:
             return self.ask_before_refunding(request, choice)
+        too_much = [
+            order
+            for order in Order.objects.filter(REFUNDABLE, pk__in=choice.pks)
+            if refund_needs_another(order, amount_minor=order.amount_minor - order.refunded_minor)
+        ]
+        if too_much:
+            text = _("Another person has to approve these refunds. Ask for each on its own page: %(orders)s")
+            self.message_user(request, text % {"orders": numbers_of(too_much)}, messages.WARNING)
+            choice = replace(choice, pks=[pk for pk in choice.pks if pk not in {order.pk for order in too_much}])
         self.run_action(request, choice, refund_change(units_back="units_back" in request.POST))
         return None
 
@@ -261,11 +270,11 @@ class OrderActions(ReadOnlyAdmin):
 
 
 def back_url(request: HttpRequest) -> str:
-    """Where the action was chosen: on the page of an order, or in the list."""
+    """Where the action was chosen: on the page of an order, or in a list of orders, whose own address this is."""
     match = request.resolver_match
     if match and (order_id := match.kwargs.get("order_id")):
         return reverse("admin:orders_order_change", args=[order_id])
-    return reverse("admin:orders_order_changelist")
+    return request.path
 
 
 def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:

@@ -6,11 +6,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -18,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
-from orders.models import BY_HAND, Order, OrderStatus, Refund, with_lines
+from orders.models import BY_HAND, Order, OrderStatus, Refund
 from orders.payments import refunds
 from orders.refund_records import captured_payment
 from orders.staff.order_actions import (
@@ -27,13 +25,13 @@ from orders.staff.order_actions import (
     PAY,
     REFUND,
     SHIP,
-    OrderActions,
     StatusChange,
     not_changed_text,
 )
-from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
-from orders.staff.order_refund import PaidBackForm, RefundForm, history_of, make_refund
-from orders.staff.read_only_admin import amount_text, may_see_orders
+from orders.staff.order_corrections import OrderCorrections, button, page_of
+from orders.staff.order_forms import TrackingForm
+from orders.staff.order_refund import PaidBackForm, RefundForm, ask_another, history_of, make_refund
+from orders.staff.read_only_admin import amount_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Step:
     is_shipping: bool = False
 
 
-class OrderPage(OrderActions):
+class OrderPage(OrderCorrections):
     """The page of one order with its buttons."""
 
     change_form_outer_before_template = "admin/orders/order/buttons.html"
@@ -56,9 +54,6 @@ class OrderPage(OrderActions):
         staff_only = self.admin_site.admin_view
         return [
             path("<int:order_id>/<slug:step>/now/", staff_only(self.step_view), name="orders_order_step"),
-            path("<int:order_id>/tracking/", staff_only(self.tracking_view), name="orders_order_tracking"),
-            path("<int:order_id>/notes/", staff_only(self.notes_view), name="orders_order_notes"),
-            path("<int:order_id>/packing-slip/", staff_only(self.packing_slip_view), name="orders_order_packing_slip"),
             *super().get_urls(),
         ]
 
@@ -72,11 +67,6 @@ class OrderPage(OrderActions):
             self.message_user(request, not_changed_text(chosen.change, [order]), messages.WARNING)
             return redirect(page_of(order))
         return chosen.run(self, request, order) or redirect(page_of(order))
-
-    def order_to_change(self, request: HttpRequest, order_id: int, *, ships: bool = False) -> Order:
-        if not (self.has_ship_permission(request) if ships else self.has_manage_permission(request)):
-            raise PermissionDenied
-        return get_object_or_404(Order.objects.select_related("buyer").prefetch_related(with_lines()), pk=order_id)
 
     def ship(self, request: HttpRequest, order: Order) -> HttpResponse | None:
         """Ask for carrier and tracking number."""
@@ -108,6 +98,9 @@ class OrderPage(OrderActions):
                 "must be paid back by staff."
             )
             return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
+        if asked := ask_another(request, form):
+            self.message_user(request, *asked)
+            return None
         outcome = make_refund(request, form)
         if outcome is RefundOutcome.STARTED:
             self.log_change(request, order, history_of(form))
@@ -147,59 +140,12 @@ class OrderPage(OrderActions):
         answer: HttpResponse | None = getattr(self, name)(request, Order.objects.filter(pk=order.pk))
         return answer
 
-    def tracking_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """Correct carrier and tracking number of an order that was shipped."""
-        order = self.order_to_change(request, order_id, ships=True)
-        if order.shipped_at is None:
-            raise Http404
-        initial = {"carrier": order.carrier, "tracking_number": order.tracking_number}
-        form = TrackingForm(request.POST if request.method == "POST" else None, initial=initial)
-        if request.method != "POST" or not form.is_valid():
-            return self.ask_with_form(request, order, form, title=_("Tracking number"))
-        lifecycle.correct_tracking(order_id=order.pk, **form.cleaned_data)
-        self.log_change(request, order, tracking_text(form.cleaned_data) or _("Tracking number removed."))
-        self.message_user(request, _("The tracking number is saved."), messages.SUCCESS)
-        return redirect(page_of(order))
-
-    def notes_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        order = self.order_to_change(request, order_id)
-        form = NoteForm(request.POST if request.method == "POST" else None, initial={"staff_note": order.staff_note})
-        if request.method != "POST" or not form.is_valid():
-            return self.ask_with_form(request, order, form, title=_("Notes of the staff"))
-        Order.objects.filter(pk=order.pk).update(**form.cleaned_data)
-        self.log_change(request, order, _("Notes changed."))
-        self.message_user(request, _("The notes are saved."), messages.SUCCESS)
-        return redirect(page_of(order))
-
-    def packing_slip_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """A page to print and to put into the parcel."""
-        if not may_see_orders(request):
-            raise PermissionDenied
-        orders = Order.objects.select_related("buyer", "shipping_address").prefetch_related(with_lines())
-        order = get_object_or_404(orders, pk=order_id)
-        context = {"order": order, "address": getattr(order, "shipping_address", None)}
-        return TemplateResponse(request, "admin/orders/order/packing_slip.html", context)
-
-    def ask_with_form(
-        self, request: HttpRequest, order: Order, form: forms.Form, *, title: str | Promise, sentence: str = ""
-    ) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "order": order,
-            "form": form,
-            "title": title,
-            "sentence": sentence,
-            "back_url": page_of(order),
-        }
-        return TemplateResponse(request, "admin/orders/order/step.html", context)
-
     def page_context(self, request: HttpRequest, obj: Order | None) -> dict[str, Any]:
         return {**super().page_context(request, obj), "buttons": self.buttons_of(request, obj) if obj else []}
 
     def buttons_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
         """The actions that the order's status allows, then those that are always possible."""
-        slip = button(_("Packing slip"), "packing_slip", order.pk)
+        slip_url = f"{reverse('admin:orders_ordertopack_packing_slips')}?orders={order.pk}"
         manages, ships = self.has_manage_permission(request), self.has_ship_permission(request)
         return [
             *(
@@ -207,9 +153,10 @@ class OrderPage(OrderActions):
                 for name, step in STEPS.items()
                 if getattr(order, condition_of(name)) and (manages or (ships and step.is_shipping))
             ),
-            *([button(_("Tracking number"), "tracking", order.pk)] if ships and order.shipped_at else []),
-            *([button(_("Notes of the staff"), "notes", order.pk)] if manages else []),
-            slip,
+            *self.corrections_of(request, order),
+            {"title": _("Packing slip"), "url": slip_url},
+            # On a phone it is far below.
+            {"title": _("What happened"), "url": "#timeline-heading"},
         ]
 
 
@@ -251,10 +198,6 @@ STEPS = {
 }
 
 
-def button(title: str | Promise, name: str, *target: object) -> dict[str, Any]:
-    return {"title": title, "url": reverse(f"admin:orders_order_{name}", args=target)}
-
-
 def condition_of(name: str) -> str:
     """The name under which `possible_steps` tells whether the order allows a step."""
     return f"can_{name.replace('-', '_')}"
@@ -269,7 +212,3 @@ def possible_steps() -> dict[str, Case]:
 
 def is_possible(condition: Q, order: Order) -> bool:
     return Order.objects.filter(condition, pk=order.pk).exists()
-
-
-def page_of(order: Order) -> str:
-    return reverse("admin:orders_order_change", args=[order.pk])

@@ -12,6 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from orders.approvals.approval_bounds import refund_needs_another
+from orders.approvals.approval_requests import Kind, ask, said_of
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import BY_HAND, SOLD, Order, Refund
@@ -133,6 +135,30 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
     units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines}
     asked = RefundRequest(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
     return lifecycle.refund_amount(order_id=order.pk, request=asked)
+
+
+def ask_another(request: HttpRequest, form: RefundForm) -> tuple[str, int] | None:
+    """Ask for the approval that the refund needs, and say so, with the level of the message. None if it needs none."""
+    sent, order = form.cleaned_data, form.order
+    if not refund_needs_another(order, amount_minor=sent["amount"]):
+        return None
+    details = {
+        "amount_minor": sent["amount"],
+        "currency": order.currency,
+        "is_all": sent["amount"] == form.left_minor and order.status in SOLD,
+        "units": {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines},
+        "units_back": sent["units_back"],
+    }
+    asked = ask(
+        request_id=sent["refund_id"],
+        kind=Kind.REFUND,
+        subject_id=order.pk,
+        subject=str(order),
+        details=details,
+        reason=sent["reason"],
+        asked_by=cast(User, request.user),
+    )
+    return said_of(asked)
 
 
 def history_of(form: RefundForm) -> str:

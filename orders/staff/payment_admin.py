@@ -1,21 +1,19 @@
-"""Payments on the page of an order, and the list of payment events."""
+"""The list of payment events."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from orders.models import Order, Payment, PaymentEvent, RecordedPayment
+from orders.models import Order, Payment, PaymentEvent
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.payments.provider.names import ProviderName
 from orders.staff.order_search import uuids_from, with_code
-from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to
+from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
 KINDS = {
     EventKind.CAPTURED: _("captured"),
@@ -40,43 +38,6 @@ OUTCOMES = {
     EventOutcome.REFUNDED: _("refund completed"),
     EventOutcome.REFUND_FAILS: _("refund failed"),
 }
-
-
-class PaymentInline(ReadOnlyInline):
-    """The attempts to pay an order, newest first."""
-
-    model = Payment
-    fields = readonly_fields = (
-        "provider",
-        "status",
-        "paid",
-        "reference",
-        "created_at",
-        "captured_at",
-        "next_attempt_at",
-        "last_error",
-    )
-    verbose_name_plural = _("payments")
-
-    @admin.display(description=_("amount"))
-    def paid(self, payment: Payment) -> str:
-        return amount_text(payment.amount_minor, payment.currency)
-
-    @admin.display(description=_("reference at the provider"))
-    def reference(self, payment: Payment) -> SafeString:
-        return format_html('<span class="reference">{}</span>', payment.provider_reference or "–")
-
-
-class RecordedPaymentInline(ReadOnlyInline):
-    """Money that came without a provider."""
-
-    model = RecordedPayment
-    fields = readonly_fields = ("amount", "reference", "made_by", "recorded_at")
-    verbose_name_plural = _("payments that staff recorded")
-
-    @admin.display(description=_("amount"))
-    def amount(self, payment: RecordedPayment) -> str:
-        return amount_text(payment.amount_minor, payment.currency)
 
 
 class WaitingFilter(admin.SimpleListFilter):
@@ -148,22 +109,6 @@ class PaymentEventAdmin(ReadOnlyAdmin):
     @admin.display(description=_("order"))
     def order(self, event: Any) -> str:
         return link_to(Order(pk=event.order_id, code=event.order_code)) if event.order_id else "–"
-
-
-def events_of(order: Order) -> list[dict[str, Any]]:
-    """The events about the order's payments, newest first, ready to be shown."""
-    payments = [payment.pk for payment in order.payments.all()]
-    if not payments:
-        return []
-    return [
-        {
-            "event": event,
-            "kind": kind_of(event),
-            "outcome": outcome_of(event),
-            "amount": amount_text(event.amount_minor, event.currency),
-        }
-        for event in PaymentEvent.objects.filter(payment_id__in=payments)
-    ]
 
 
 def kind_of(event: PaymentEvent) -> str:

@@ -53,6 +53,11 @@ class FiguresSerializer(serializers.Serializer[Any]):
     sold = serializers.IntegerField(allow_null=True)
     opens_at = TimeField(allow_null=True)
     closes_at = TimeField(allow_null=True)
+    pause_note = serializers.DictField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="What the shop says about a pause, by the code of its language; null while there is none.",
+    )
 
 
 class LiveSerializer(FiguresSerializer):

@@ -9,6 +9,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from seckill import ledger
+from seckill.changes.pauses import OF_ITEM_ALONE, state_after
 from seckill.changes.rules import OF_ITEM, Kind, returned_units
 from seckill.changes.texts import journal_outcome
 from seckill.ledger_words import Adjusted
@@ -30,10 +31,8 @@ def adjustment_of(change: SaleChange) -> ledger.Adjustment:
             return ledger.Adjustment(units=units)
         case Kind.WITHDRAW_UNITS | Kind.RETURN_UNSOLD:
             return ledger.Adjustment(units=-units)
-        case Kind.PAUSE:
-            return ledger.Adjustment(state="paused")
-        case Kind.RESUME:
-            return ledger.Adjustment(state="open")
+        case Kind.PAUSE | Kind.RESUME | Kind.PAUSE_ITEM | Kind.RESUME_ITEM:
+            return ledger.Adjustment(state=state_after(change))
         case Kind.MOVE_END if change.closes_at:
             return ledger.Adjustment(closes_ms=to_ms(change.closes_at))
         case Kind.END_NOW:
@@ -71,9 +70,11 @@ def finish(change: SaleChange, answer: ledger.AdjustAnswer) -> None:
 def update_item(change: SaleChange, *, applied: bool) -> None:
     """Update the item's terms. `quantity` contains added units since the change was made."""
     item = SaleItem.objects.filter(pk=change.item_id)
-    if change.kind == Kind.UNITS_PER_BUYER:
-        if applied:
+    if change.kind in (Kind.UNITS_PER_BUYER, *OF_ITEM_ALONE):
+        if applied and change.kind == Kind.UNITS_PER_BUYER:
             item.update(per_buyer_max=change.units)
+        elif applied:
+            item.update(paused=change.kind == Kind.PAUSE_ITEM)
         return
     added = change.kind == Kind.ADD_UNITS
     if added != applied:

@@ -10,7 +10,7 @@ them. So PostgreSQL never refuses what the store has admitted.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
 
@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from seckill import ledger
 from seckill.changes.effect import adjustment_of, count_returned, finish
+from seckill.changes.pauses import put_note, take_note_away
 from seckill.changes.rules import (
     OF_ITEM,
     CannotChange,
@@ -62,18 +63,22 @@ def make_change(
     item_id: int | None = None,
     units: int | None = None,
     closes_at: datetime | None = None,
+    public_note: Mapping[str, str] | None = None,
     token: UUID | None = None,
     on_new: Callable[[Sequence[SaleChange]], object] = lambda changes: None,
 ) -> list[SaleChange]:
-    """Change an item (`item_id`: units, units per buyer) or all items of a sale (`sale_id`: pause, resume, end).
+    """Change an item (`item_id`: units, units per buyer, its own pause) or all items of a sale (`sale_id`: pause,
+    resume, end). `public_note` is what buyers read during a pause, by the code of its language.
 
     The only way to change a running sale. Returns the entries of the journal: applied, refused with the figures in
     `outcome`, or pending where the store does not answer now. A second call with the same `token` makes no second
     change. `on_new` is called with the new entries, in the transaction that writes them. Raises CannotChange.
     """
-    request = ChangeRequest(kind=kind, reason=reason.strip(), units=units, closes_at=closes_at)
+    request = ChangeRequest(
+        kind=kind, reason=reason.strip(), units=units, closes_at=closes_at, public_note=dict(public_note or {})
+    )
     # Before the transaction, so that no row is locked while waiting for a store.
-    if kind == Kind.RESUME and (refusal := durability.reason_to_refuse()):
+    if kind in (Kind.RESUME, Kind.RESUME_ITEM) and (refusal := durability.reason_to_refuse()):
         raise CannotChange(refusal)
     changes = record_pending(request, sale_id=sale_id, item_id=item_id, made_by=made_by, token=token, on_new=on_new)
     return apply_now(changes)
@@ -117,6 +122,7 @@ def record_pending(
                 units=request.units,
                 closes_at=request.closes_at,
                 reason=request.reason,
+                public_note=request.public_note,
                 made_by=made_by,
             )
             for item, operation_id in zip(items, operation_ids, strict=True)
@@ -230,11 +236,13 @@ def apply_next(*, item_id: int) -> bool:
     change = SaleChange.objects.filter(item_id=item_id, status=Status.PENDING).order_by("pk").first()
     if change is None:
         return False
+    take_note_away(change)
     failpoints.reach("changes.before_store")
     answer = ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment_of(change))
     failpoints.reach("changes.after_store")
     if answer.word == Adjusted.UNAVAILABLE:
         return False
+    put_note(item_id, with_change=change)
     try:
         finish(change, answer)
     except IntegrityError as error:

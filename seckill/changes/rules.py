@@ -1,24 +1,34 @@
 """The rules for changing a running sale. Only the store knows whether enough units are left to withdraw."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import Max, Sum
 from django.utils.translation import gettext as _
 
+from seckill.changes.pauses import OF_ITEM_ALONE, PAUSES
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem, overlapping_item
 
 Kind = SaleChange.Kind
 
 # These change one item; the others change a whole sale.
-OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.UNITS_PER_BUYER})
+OF_ITEM = frozenset(
+    {
+        *(Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD),
+        *(Kind.UNITS_PER_BUYER, Kind.PAUSE_ITEM, Kind.RESUME_ITEM),
+    }
+)
 # After the end they would do nothing for a buyer, and the unsold units are back in the stock.
-WHILE_RUNNING = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER})
+WHILE_RUNNING = frozenset(
+    {Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER, Kind.PAUSE_ITEM, Kind.RESUME_ITEM}
+)
 
 REASON_LENGTH_MAX = 300
 # In an emergency, the pause comes first and the explanation later.
-REASON_OPTIONAL = frozenset({Kind.PAUSE})
+REASON_OPTIONAL = PAUSES
+# In each language. It stands above the button on a phone.
+NOTE_LENGTH_MAX = 120
 
 
 class CannotChange(Exception):
@@ -30,12 +40,14 @@ class ChangeRequest:
     """A change that a shop manager or the shop itself asks for.
 
     `reason` may be empty for a pause. `units` is how many to add or withdraw, or the new limit per buyer.
+    `public_note` is what buyers read during a pause, by the code of its language.
     """
 
     kind: SaleChange.Kind
     reason: str
     units: int | None = None
     closes_at: datetime | None = None
+    public_note: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,10 @@ def check_rules(request: ChangeRequest, *, sale: Sale, items: Sequence[SaleItem]
     reason_length_min = 0 if request.kind in REASON_OPTIONAL else 1
     if not reason_length_min <= len(request.reason) <= REASON_LENGTH_MAX:
         raise CannotChange(_("Enter a reason of 1 to %(max)d characters.") % {"max": REASON_LENGTH_MAX})
+    if request.public_note and request.kind not in PAUSES:
+        raise CannotChange(_("Only a pause has a note for buyers."))
+    if any(not 1 <= len(text) <= NOTE_LENGTH_MAX for text in request.public_note.values()):
+        raise CannotChange(_("A note for buyers has at most %(max)d characters.") % {"max": NOTE_LENGTH_MAX})
     if not sale.is_published:
         raise CannotChange(_("This sale is not published yet. Edit it directly on its page."))
     if any(item.archived_at for item in items):
@@ -59,7 +75,10 @@ def check_rules(request: ChangeRequest, *, sale: Sale, items: Sequence[SaleItem]
     state = state_after_pending(sale)
     if request.kind in WHILE_RUNNING and state.closes_at <= now:
         raise CannotChange(_("This sale is over. To change its units, first move its end to a later time."))
-    if request.kind in OF_ITEM:
+    if request.kind in OF_ITEM_ALONE:
+        for item in items:
+            check_pause_of_item(request, item=item)
+    elif request.kind in OF_ITEM:
         for item in items:
             check_units(request, item=item)
     else:
@@ -87,6 +106,14 @@ def check_units(request: ChangeRequest, *, item: SaleItem) -> None:
             _("At least one of the %(quantity)d units must remain. To stop selling, pause the sale or end it.")
             % {"quantity": item.quantity}
         )
+
+
+def check_pause_of_item(request: ChangeRequest, *, item: SaleItem) -> None:
+    paused = is_paused_after_pending(item)
+    if request.kind == Kind.PAUSE_ITEM and paused:
+        raise CannotChange(_("This item is already paused. Nothing was changed."))
+    if request.kind == Kind.RESUME_ITEM and not paused:
+        raise CannotChange(_("This item is not paused by itself. Nothing was changed."))
 
 
 def check_sale(
@@ -127,6 +154,12 @@ def returned_units(item: SaleItem) -> int:
     returned = changes.filter(kind=Kind.RETURN_UNSOLD, pk__gt=reopened)
     units: int = returned.aggregate(units=Sum("units", default=0))["units"]
     return units
+
+
+def is_paused_after_pending(item: SaleItem) -> bool:
+    """Whether the item alone is paused once its pending changes are applied."""
+    pending = item.changes.filter(status=SaleChange.Status.PENDING, kind__in=OF_ITEM_ALONE).order_by("pk").last()
+    return pending.kind == Kind.PAUSE_ITEM if pending else item.paused
 
 
 def state_after_pending(sale: Sale) -> SaleState:

@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 
 from seckill.changes.rules import OF_ITEM
 from seckill.ledger import AdjustAnswer
+from seckill.live.page_texts import pause_note_text
 from seckill.live.staff_figures import name_of
 from seckill.models import SaleChange
 from shop.times.zone import time_with_offset
@@ -26,6 +27,8 @@ def journal_outcome(answer: AdjustAnswer) -> str:
 def request_text(change: SaleChange) -> str:
     """The request: “add 50 units”."""
     units = change.units or 0
+    if note := pause_note_text(change.public_note):
+        return _("%(pause)s, note for buyers: “%(note)s”") % {"pause": change.get_kind_display(), "note": note}
     match change.kind:
         case Kind.ADD_UNITS:
             return ngettext("add %(units)d unit", "add %(units)d units", units) % {"units": units}
@@ -118,6 +121,10 @@ def applied_message(change: SaleChange) -> str:
             return _("The sale is paused.")
         case Kind.RESUME:
             return _("The sale has resumed.")
+        case Kind.PAUSE_ITEM:
+            return _("“%(target)s” is paused.") % values
+        case Kind.RESUME_ITEM:
+            return _("“%(target)s” has resumed.") % values
         case Kind.MOVE_END if change.closes_at:
             return _("The sale now closes at %(time)s.") % {"time": time_with_offset(change.closes_at)}
     return _("The sale has ended.")

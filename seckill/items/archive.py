@@ -101,7 +101,7 @@ def final_counters(item: SaleItem, *, now: datetime) -> Counters:
         per_buyer_max=item.per_buyer_max,
         price_minor=item.price_minor,
         currency=settings.CURRENCY,
-        state="paused" if item.sale.paused else "open",
+        state="paused" if item.is_paused else "open",
         quantity=item.quantity,
         left=None if item.quantity is None else item.quantity - item.taken,
         held=0,

@@ -213,6 +213,15 @@ def note_timeline(*, item_id: int, timeline: str) -> None:
         ask(lambda client: client.hsetnx(keys_of(item_id).item, "timeline", timeline), item_id=item_id)
 
 
+def set_pause_note(*, item_id: int, note: str) -> None:
+    """Keep a pause's note for buyers, as JSON, with the item; empty takes it away."""
+    key = keys_of(item_id).item
+    if note:
+        ask(lambda client: client.hset(key, "pause_note", note), item_id=item_id)
+    else:
+        ask(lambda client: client.hdel(key, "pause_note"), item_id=item_id)
+
+
 def wipe(*, item_id: int) -> None:
     """Delete the item, its buyers, holds, operations and latest reservations, in one command. The outbox stays."""
     keys = keys_of(item_id)

@@ -59,10 +59,11 @@ def is_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
 def item_figures(counters: Counters | None) -> dict[str, Any]:
     """The figures, which stay the same until the item or its phase changes."""
     if counters is None:
-        unknown = dict.fromkeys(("quantity", "left", "held", "sold", "opens_at", "closes_at"))
+        unknown = dict.fromkeys(("quantity", "left", "held", "sold", "opens_at", "closes_at", "pause_note"))
         return {"phase": None, "availability": "unavailable", **unknown}
+    phase = counters.phase
     return {
-        "phase": counters.phase,
+        "phase": phase,
         "availability": availability_of(counters),
         "quantity": counters.quantity,
         "left": counters.left,
@@ -70,6 +71,7 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
         "sold": counters.sold,
         "opens_at": rfc3339(counters.opens_ms),
         "closes_at": rfc3339(counters.closes_ms),
+        "pause_note": counters.pause_note if phase is Phase.PAUSED else None,
     }
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from seckill import ledger
 from seckill.items import archive, holdings
 from seckill.live.answer import availability_of, item_figures
-from seckill.live.page_texts import limit_text, stock_text
+from seckill.live.page_texts import limit_text, pause_note_text, stock_text
 from seckill.models import SaleItem
 from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable
@@ -60,6 +60,11 @@ class Offer:
     @property
     def limit_text(self) -> str:
         return limit_text(remaining=self.remaining, per_buyer_max=self.per_buyer_max)
+
+    @property
+    def pause_note(self) -> str:
+        note = self.counters.pause_note if self.counters and self.phase is Phase.PAUSED else None
+        return pause_note_text(note)
 
     @property
     def stock_text(self) -> str:
@@ -116,4 +121,4 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
 
 
 def offer_from(item: SaleItem, known: ledger.Counters | None, *, had: int, now: datetime) -> Offer:
-    return Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now), had=had)
+    return Offer(item=item, counters=known, phase=known.phase if known else item.phase_at(now), had=had)

@@ -1,6 +1,7 @@
 """The texts of the sale page: some are rendered by the template, the others are shown by its scripts."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from babel.numbers import format_decimal
@@ -149,6 +150,14 @@ def phase_texts() -> dict[str, str]:
         "paused": _("Paused, closes in"),
         "ended": _("This sale is over"),
     }
+
+
+def pause_note_text(note: Mapping[str, str] | None) -> str:
+    """The note in the reader's language, else in the first one that it has; empty without a note.
+
+    `noteText` in seckill/static/seckill/card.js chooses in the same way.
+    """
+    return note.get(get_language() or "") or next(iter(note.values())) if note else ""
 
 
 def stock_text(counters: Counters | None, *, offered: int | None = None) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from seckill import ledger
 from seckill.items import archive
+from seckill.live.page_texts import pause_note_text
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
 from shop.prices.price_field import price_text
@@ -115,7 +116,10 @@ def note_of(item: SaleItem, counters: ledger.Counters) -> str:
     returned = [_("%(units)d back in stock") % {"units": item.returned}] if item.returned else []
     if item.archived_at:
         return " · ".join([*returned, _("archived")])
-    return " · ".join([*returned, _("paused")] if counters.state == "paused" else returned)
+    if counters.state != "paused":
+        return " · ".join(returned)
+    note = pause_note_text(counters.pause_note)
+    return " · ".join([*returned, _("paused: “%(note)s”") % {"note": note} if note else _("paused")])
 
 
 def without_numbers(item: SaleItem, note: str) -> Figures:

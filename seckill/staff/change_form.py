@@ -4,10 +4,17 @@ from typing import Any
 from uuid import uuid4
 
 from django import forms
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import INPUT_CLASSES, UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    INPUT_CLASSES,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
-from seckill.changes.rules import REASON_LENGTH_MAX, Kind
+from seckill.changes.pauses import PAUSES
+from seckill.changes.rules import NOTE_LENGTH_MAX, REASON_LENGTH_MAX, Kind
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from shop.times import zone
 
@@ -35,12 +42,32 @@ class UnitsForm(ChangeForm):
 
 
 class PauseForm(ChangeForm):
-    """In an emergency the sale is paused first and explained later."""
+    """In an emergency the sale is paused first and explained later: to staff by the reason, to buyers by the note."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["reason"].required = False
         self.fields["reason"].help_text = _("May be left empty. The journal keeps your name and the time.")
+        for code, language in settings.LANGUAGES:
+            self.fields[note_name(code)] = forms.CharField(
+                label=_("Note for buyers (%(language)s)") % {"language": language},
+                max_length=NOTE_LENGTH_MAX,
+                required=False,
+                help_text=_(
+                    "May be left empty. All visitors can read it until the sale goes on, for example “Back at 10:15”."
+                ),
+                widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+            )
+
+    def clean(self) -> dict[str, Any]:
+        """The notes become one, by the codes of the languages in which staff wrote it, each as one line."""
+        sent = super().clean() or {}
+        notes = {code: " ".join(sent.pop(note_name(code), "").split()) for code, _name in settings.LANGUAGES}
+        return {**sent, "public_note": {code: text for code, text in notes.items() if text}}
+
+
+def note_name(code: str) -> str:
+    return f"note_{code}"
 
 
 class EndForm(ChangeForm):
@@ -66,4 +93,4 @@ def form_for(kind: SaleChange.Kind, *, sale: Sale, item: SaleItem | None, data: 
         return UnitsForm(data, initial={"units": item.per_buyer_max if item else None})
     if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS):
         return UnitsForm(data)
-    return PauseForm(data) if kind == Kind.PAUSE else ChangeForm(data)
+    return PauseForm(data) if kind in PAUSES else ChangeForm(data)

@@ -1,5 +1,6 @@
 """The pages where staff change a running sale: a form with a preview; a POST makes the change."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -32,6 +33,8 @@ TITLES = {
     Kind.ADD_UNITS: _("Add units"),
     Kind.WITHDRAW_UNITS: _("Withdraw units"),
     Kind.UNITS_PER_BUYER: _("Units per buyer"),
+    Kind.PAUSE_ITEM: _("Pause this item"),
+    Kind.RESUME_ITEM: _("Resume this item"),
     Kind.PAUSE: _("Pause the sale"),
     Kind.RESUME: _("Resume the sale"),
     Kind.MOVE_END: _("Move the closing time"),
@@ -43,10 +46,15 @@ HINTS = {
     Kind.ADD_UNITS: _("The added units go on sale immediately."),
     Kind.WITHDRAW_UNITS: _("Only units that are left can be withdrawn. Held and sold units stay with their buyers."),
     Kind.UNITS_PER_BUYER: _("Held and bought units both count. Buyers keep the units they already have."),
+    Kind.PAUSE_ITEM: _(
+        "No one can reserve this item until it is resumed; the others sell on. Buyers can still pay for units they "
+        "hold, until their deadline."
+    ),
+    Kind.RESUME_ITEM: _("If the sale is open and not paused, buyers can reserve this item again immediately."),
     Kind.PAUSE: _(
         "No one can reserve until the sale is resumed. Buyers can still pay for units they hold, until their deadline."
     ),
-    Kind.RESUME: _("If the sale is open, buyers can reserve again immediately."),
+    Kind.RESUME: _("If the sale is open, buyers can reserve again immediately. Items that are paused alone stay so."),
     Kind.MOVE_END: _(
         "A later time extends the sale, an earlier one shortens it. Buyers can still pay for units they hold, until "
         "their deadline."
@@ -60,7 +68,11 @@ BEFORE_OPENING = {
 }
 
 # Must be found at once: amber and red.
-LOOKS = {Kind.PAUSE: ("ghost", "button-pause"), Kind.END_NOW: ("danger", "")}
+LOOKS = {
+    Kind.PAUSE: ("ghost", "button-pause"),
+    Kind.PAUSE_ITEM: ("ghost", "button-pause"),
+    Kind.END_NOW: ("danger", ""),
+}
 DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
 
 
@@ -89,12 +101,18 @@ def buttons_of(sale: Sale) -> list[Button]:
     return [Button(str(TITLES[kind]), control_url(sale_id=sale.pk, kind=kind), *LOOKS.get(kind, ())) for kind in kinds]
 
 
-def buttons_of_item(item: SaleItem) -> list[Button]:
-    """The changes that are possible for an item of a published sale that is not over."""
+def buttons_of_item(item: SaleItem, *, has_others: bool) -> list[Button]:
+    """The changes that are possible for an item of a published sale that is not over.
+
+    The only item of a sale is paused with it.
+    """
     kinds = [Kind.UNITS_PER_BUYER]
+    if item.paused or has_others:
+        kinds.append(Kind.RESUME_ITEM if item.paused else Kind.PAUSE_ITEM)
     if item.quantity is not None:
         kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
-    return [Button(str(TITLES[kind]), control_url(sale_id=item.sale_id, kind=kind, item_id=item.pk)) for kind in kinds]
+    urls = {kind: control_url(sale_id=item.sale_id, kind=kind, item_id=item.pk) for kind in kinds}
+    return [Button(str(TITLES[kind]), url, *LOOKS.get(kind, ())) for kind, url in urls.items()]
 
 
 def control_url(*, sale_id: int, kind: SaleChange.Kind, item_id: int | None = None) -> str:
@@ -103,9 +121,18 @@ def control_url(*, sale_id: int, kind: SaleChange.Kind, item_id: int | None = No
 
 
 def change_page(
-    model_admin: "ModelAdmin[Sale]", request: HttpRequest, *, sale_id: int, kind: str, item_id: int | None
+    model_admin: "ModelAdmin[Sale]",
+    request: HttpRequest,
+    *,
+    sale_id: int,
+    kind: str,
+    item_id: int | None,
+    asks_another: Callable[[HttpRequest, SaleItem, ChangeForm], bool],
 ) -> HttpResponse:
-    """Show the form of one change. A POST makes it; its result is shown on the page of the sale."""
+    """Show the form of one change. A POST makes it; its result is shown on the page of the sale.
+
+    `asks_another` leaves the addition of units to the approval of another person, where an upper floor says so.
+    """
     if kind not in TITLES or (Kind(kind) in OF_ITEM) != (item_id is not None):
         raise Http404
     change_kind = Kind(kind)
@@ -118,7 +145,10 @@ def change_page(
         messages.error(request, _("This sale is over. To change its units, first move its end to a later time."))
         return redirect("admin:seckill_sale_change", sale.pk)
     form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
-    if form.is_valid() and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
+    is_valid = form.is_valid()
+    if is_valid and item and change_kind == Kind.ADD_UNITS and asks_another(request, item, form):
+        return redirect("admin:seckill_sale_change", sale.pk)
+    if is_valid and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
         return redirect("admin:seckill_sale_change", sale.pk)
     return render_form(model_admin, request, form, kind=change_kind, sale=sale, item=item)
 

@@ -15,7 +15,7 @@ from unfold.decorators import display
 from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import ReadOnlySaleAdmin
-from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, open_first, state_of
+from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, item_state_of, labelled_phase, open_first
 from shop.languages.columns import in_all_languages
 
 # One page of the list: as many items as one request may ask the store for.
@@ -62,7 +62,7 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
         items = list(SaleItem.objects.select_related("sale").filter(pk__in=pks))
         return JsonResponse(
             {
-                figures.item.pk: {**figures.as_json(), "state": state_of(figures.item.sale)}
+                figures.item.pk: {**figures.as_json(), "state": item_state_of(figures.item)}
                 for figures in figures_of(items)
             }
         )
@@ -103,7 +103,7 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
 
     @admin.display(description=_("note"))
     def note(self, item: Any) -> str:
-        state = format_html('<span hidden data-item="{}" data-figure="state">{}</span>', item.pk, state_of(item.sale))
+        state = format_html('<span hidden data-item="{}" data-figure="state">{}</span>', item.pk, item_state_of(item))
         return live_cell(item, "note") + state
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from seckill.models import Sale
+from seckill.models import Sale, SaleItem
 from seckill.phase import Phase, in_phase
 
 DRAFT = "draft"
@@ -59,6 +59,11 @@ def open_first(*, path: str = "") -> list[Any]:
     group = Case(When(has_begun, then=0), When(is_over, then=2), default=1)
     next_moment = Case(When(has_begun, then=F(f"{path}closes_at")), When(~is_over, then=F(f"{path}opens_at")))
     return [group, next_moment, f"-{path}opens_at", f"-{path}pk", "pk"]
+
+
+def item_state_of(item: SaleItem) -> str:
+    """The same of an item, which may be paused alone."""
+    return f"{state_of(item.sale)} alone" if item.paused else state_of(item.sale)
 
 
 class PhaseFilter(admin.SimpleListFilter):

@@ -1,6 +1,6 @@
 """The page that asks before a sale is published. What looks like a slip of the hand is confirmed point by point."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -83,10 +83,12 @@ def publish_page(
     *,
     sale_id: int,
     more_risks: Callable[[Sale], tuple[list[Risk], dict[str, Any]]],
+    asks_another: Callable[[HttpRequest, Sale, Sequence[SaleItem], Sequence[Risk]], bool],
 ) -> HttpResponse:
     """Show the terms and ask for confirmation; only a POST that confirms each risk publishes.
 
-    `more_risks` finds those that an upper floor knows of, and what the page shows about them (`before_template`).
+    `more_risks` finds those that an upper floor knows of, and what the page shows about them (`before_template`);
+    `asks_another` leaves it to the approval of another person, where an upper floor says so.
     """
     with transaction.atomic():
         sale = model_admin.get_object(request, str(sale_id))
@@ -105,7 +107,8 @@ def publish_page(
     risks = [*risks_of(sale, rows, now=timezone.now()), *others]
     confirmed = set(request.POST.getlist("confirmed"))
     if request.method == "POST" and confirmed.issuperset(risk.key for risk in risks):
-        publish_and_report(model_admin, request, sale)
+        if not asks_another(request, sale, items, risks):
+            publish_and_report(model_admin, request, sale)
         return redirect(model_admin.page_of(sale))
     context = {
         **model_admin.admin_site.each_context(request),

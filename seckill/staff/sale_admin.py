@@ -1,5 +1,6 @@
 """Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -18,10 +19,12 @@ from unfold.decorators import action, display
 
 from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import Sale, SaleItem
+from seckill.staff.change_form import ChangeForm
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
 from seckill.staff.duplicate import duplicate
-from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, open_first, state_of
+from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, item_state_of, labelled_phase, open_first, state_of
+from seckill.staff.preview_page import preview_page, previews_of
 from seckill.staff.publish_page import Risk, publish_page
 from seckill.staff.sale_form import SaleItemInline
 from shop.languages.columns import in_all_languages
@@ -56,14 +59,32 @@ class SaleAdmin(WithHistory, StaffAdmin):
             path(control_path, view, name="seckill_sale_control"),
             path(f"{control_path}<int:item_id>/", view, name="seckill_sale_control"),
             path("<int:sale_id>/publish/", publish, name="seckill_sale_publish"),
+            path(
+                "<int:sale_id>/preview/<slug:language>/",
+                self.admin_site.admin_view(preview_page),
+                name="seckill_sale_preview",
+            ),
             *super().get_urls(),
         ]
 
     def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
-        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
+        asks_another = self.asks_to_add_units
+        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id, asks_another=asks_another)
 
     def publish_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
-        return publish_page(self, request, sale_id=sale_id, more_risks=self.more_risks)
+        return publish_page(
+            self, request, sale_id=sale_id, more_risks=self.more_risks, asks_another=self.asks_to_publish
+        )
+
+    def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
+        """Whether an upper floor has asked another person to approve it instead."""
+        return False
+
+    def asks_to_publish(
+        self, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
+    ) -> bool:
+        """Whether an upper floor has asked another person to approve it instead. `risks` are those confirmed."""
+        return False
 
     def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         """What an upper floor wants to be confirmed before publishing, and what the page shows about it."""
@@ -148,6 +169,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
 
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
+        if obj and not obj.is_published:
+            context["previews"] = previews_of(obj)
         if obj and obj.is_published:
             rows = obj.items.select_related("sale", "variant__product").order_by("pk")
             items = list(rows.prefetch_related("variant__product__pictures"))
@@ -157,7 +180,14 @@ class SaleAdmin(WithHistory, StaffAdmin):
             may_change = self.has_change_permission(request, obj)
             may_change_items = may_change and not is_over(obj)
             context |= {
-                "rows": [(row, buttons_of_item(row.item) if may_change_items else []) for row in figures],
+                "rows": [
+                    (
+                        row,
+                        buttons_of_item(row.item, has_others=len(items) > 1) if may_change_items else [],
+                        item_state_of(row.item),
+                    )
+                    for row in figures
+                ],
                 "buttons": buttons_of(obj) if may_change else [],
                 "journal": journal_of(obj, names=names),
                 "board_url": reverse("board", args=[obj.pk]),

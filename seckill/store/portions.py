@@ -26,7 +26,7 @@ ROLE, REPLICATION_ID = re.compile(rb"^role:(\w+)", re.M), re.compile(rb"^master_
 # The fields of an item that its state depends on.
 FIELDS = (
     *("opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "price_minor", "currency", "state"),
-    *("quantity", "left", "held", "sold", "reservations", "incarnation", "verification"),
+    *("quantity", "left", "held", "sold", "reservations", "incarnation", "verification", "pause_note"),
 )
 NAMES = tuple(name.encode() for name in FIELDS)
 # The bits of the answer to `existence`.

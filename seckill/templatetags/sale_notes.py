@@ -61,7 +61,7 @@ def cards_of(offerings: Iterable[Offering]) -> list[Card]:
     now, offerings = timezone.now(), list(offerings)
     items = (
         items_on_sale(now)
-        .filter(Q(quantity=None) | Q(taken__lt=F("quantity")), sale__paused=False)
+        .filter(Q(quantity=None) | Q(taken__lt=F("quantity")), sale__paused=False, paused=False)
         .filter(variant__product__in=[offering.product.pk for offering in offerings])
         .order_by("variant__product_id", "sale__opens_at", "price_minor", "pk")
         .distinct("variant__product_id")

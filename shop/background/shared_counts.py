@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from django.core.cache import cache
+from django_redis import get_redis_connection
 
 from shop.background.lazy_thread import LazyThread
 from shop.background.outages import go_on, wait
@@ -35,6 +36,12 @@ class SharedCounts:
         self._counts.add(word, count)
         self._writer.wake()
 
+    def add_both(self, event: str, amount: str, count: int) -> None:
+        """Count one `event`, and `count` of the word `amount`, for half of the price of two calls."""
+        self._counts.add(event)
+        self._counts.add(amount, count)
+        self._writer.wake()
+
     def write(self) -> None:
         """Add what was counted since the last time to the counts of all processes."""
         counts = self._counts.take_new()
@@ -43,11 +50,13 @@ class SharedCounts:
         if not counts:
             return
         try:
+            # In one message: a busy process counts by some hundred words.
+            pipeline = get_redis_connection("default").pipeline(transaction=False)
             for word, count in counts.items():
-                cache.add(self._key(word), 0, timeout=None)
-                cache.incr(self._key(word), count)
+                pipeline.incrby(cache.make_key(self._key(word)), count)
+            pipeline.execute()
         except Exception as error:
-            # The cache server is away, or was emptied in between.
+            # The cache server is away.
             wait(self._prefix, error)
         else:
             go_on(self._prefix)

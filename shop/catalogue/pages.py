@@ -13,13 +13,12 @@ from shop.catalogue.filters import FilterForm
 from shop.catalogue.linked_data import product_data
 from shop.catalogue.listing import find_page, visible_products, with_parts
 from shop.catalogue.offering import offerings_of
+from shop.catalogue.variant_pictures import every_value
 from shop.databases.replica import may_lag, reading_alias
 from shop.http.problems import limit_reached
 from shop.http.public_answers import public_page
 from shop.http.rate_limits import LimitReached
-from shop.languages.columns import in_all_languages
-from shop.models import Category, Product, Variant
-from shop.models.catalogue import split_options
+from shop.models import Category, Product
 from shop.search.query import QUERY_CHARACTERS_MAX
 from shop.search.search_limit import count_search
 
@@ -136,12 +135,6 @@ def picture_of(product: Product) -> dict[str, int]:
             if picture.option.casefold() in (value.casefold() for value in every_value(variant)):
                 numbers.setdefault(variant.sku, number)
     return numbers
-
-
-def every_value(variant: Variant) -> list[str]:
-    """The values of its options, in all languages: staff write that of any into a picture."""
-    texts = [getattr(variant, name) or "" for name in in_all_languages("options")]
-    return [value for text in texts for value in split_options(text)]
 
 
 @public_page

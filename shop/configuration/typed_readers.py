@@ -1,7 +1,11 @@
 """Readers of environment variables. A wrong value raises ImproperlyConfigured with the name of the variable."""
 
 import json
+import re
+from collections.abc import Collection
+from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 import environ
@@ -9,7 +13,7 @@ import limits
 from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 
-from shop.prices.money import UnknownCurrency, known_currency
+from shop.prices.money import UnknownCurrency, known_currency, to_minor
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 DAY_SECONDS, YEAR_SECONDS = 86_400, 31_536_000
@@ -70,6 +74,42 @@ def at_least(minimum: int, env: environ.Env, name: str, *, default: int, why: st
     return number
 
 
+def optional_number(env: environ.Env, name: str) -> int | None:
+    """A whole number from 0 on; None where the variable is empty."""
+    text: str = env.str(name, default="").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ImproperlyConfigured(f"{name} must be a whole number, or empty.")
+    return int(text)
+
+
+def optional_amount(env: environ.Env, name: str, *, currency: str) -> int | None:
+    """An amount of money such as 500 or 99.90, in minor units; None where the variable is empty."""
+    text: str = env.str(name, default="").strip()
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,4})?", text):
+        raise ImproperlyConfigured(f"{name} must be an amount in {currency} such as 500, or empty.")
+    try:
+        return to_minor(amount=Decimal(text), currency=currency)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from None
+
+
+def http_address(env: environ.Env, name: str) -> str:
+    """An address of HTTP or HTTPS, or nothing. It is not shown in errors: it may contain a secret."""
+    text: str = env.str(name, default="").strip()
+    try:
+        address = urlsplit(text)
+        sound = not text or (address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0)
+    except ValueError:
+        sound = False
+    if not sound or any(character.isspace() for character in text):
+        raise ImproperlyConfigured(f"{name} must be an address that begins with https:// or http://.")
+    return text
+
+
 def currency(env: environ.Env, name: str, *, default: str) -> str:
     """Three capital letters of ISO 4217, of a currency that is in use."""
     try:
@@ -99,11 +139,15 @@ def zone(env: environ.Env, name: str, *, default: str) -> str:
     return text
 
 
-def log_level(env: environ.Env, name: str, *, default: str) -> str:
+def one_of(env: environ.Env, name: str, *, default: str, allowed: Collection[str]) -> str:
     text: str = env.str(name, default=default)
-    if text not in LOG_LEVELS:
-        raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(LOG_LEVELS)}.")
+    if text not in allowed:
+        raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(allowed)}.")
     return text
+
+
+def log_level(env: environ.Env, name: str, *, default: str) -> str:
+    return one_of(env, name, default=default, allowed=LOG_LEVELS)
 
 
 def hsts(env: environ.Env, *, https: bool) -> tuple[int, bool, bool]:

@@ -39,8 +39,12 @@ def parse_address(text: str) -> str | None:
 
 
 def client_network(request: HttpRequest) -> str:
+    """The network of the client, by which limits count."""
+    return network_of(client_address(request))
+
+
+def network_of(address: str) -> str:
     """Limits count by address; for IPv6 by its /64, which belongs to one customer."""
-    address = client_address(request)
     if ":" not in address:
         return address
     return str(ipaddress.ip_network((address.partition("%")[0], 64), strict=False))

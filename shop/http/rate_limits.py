@@ -71,6 +71,12 @@ def wait_seconds(*, action: str, rate: str, key: str) -> int:
     return ask(left)
 
 
+def count_of(*, action: str, rate: str, key: str) -> int:
+    """How many attempts at `action` by `key` count now."""
+    item = rate_of(rate)
+    return ask(lambda limiters: item.amount - limiters.moving.get_window_stats(item, action, key).remaining)
+
+
 def forget(*, action: str, rate: str, key: str) -> None:
     """Start counting anew for `key`."""
     item = rate_of(rate)

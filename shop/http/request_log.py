@@ -15,6 +15,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django_structlog.middlewares import RequestMiddleware
 
+from shop.http.endpoints import ENDPOINT, endpoint_of
 from shop.http.problems import is_outage
 from shop.tracing.steps import steps
 
@@ -68,6 +69,7 @@ class RequestLog(RequestMiddleware):
             error = getattr(request, "_raised_exception", None)
             refusals.add(request=self.format_request(request), error=error)
         response[HEADER] = request.META[META]
+        request.META[ENDPOINT] = endpoint_of(request.resolver_match)
         if steps.recorder is not None:
             match = request.resolver_match
             steps.recorder.note_request(

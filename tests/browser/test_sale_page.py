@@ -13,7 +13,7 @@ from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Rout
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus
 from seckill import ledger
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
@@ -21,6 +21,7 @@ from tests.browser.conftest import width_of
 from tests.browser.delivery_address import start_payment
 from tests.processes import wait_until
 from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.staff import change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -343,3 +344,19 @@ def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
     page.wait_for_url("**/orders/*/")
     expect(page.locator(".order-state")).to_contain_text("We have not received a payment for this order yet.")
     expect(page.locator(".order-state")).not_to_contain_text("We are waiting")
+
+
+@pytest.mark.parametrize(("prefix", "words"), [("", "Back at 10:15"), ("/zh-hans", "10:15 恢复")])
+def test_an_open_page_shows_the_note_of_a_pause_until_it_ends(
+    live_shop: str, browser: Browser, product: Product, prefix: str, words: str
+) -> None:
+    item = make_item(product)
+    page = browser.new_context(viewport={"width": 360, "height": 740}).new_page()
+    page.goto(f"{live_shop}{prefix}/sales/{item.sale_id}/")
+    note = page.locator("[data-pause-note]")
+    expect(note).to_be_hidden()
+    change(item, SaleChange.Kind.PAUSE, public_note={"en": "Back at 10:15", "zh-hans": "10:15 恢复"})
+    expect(note).to_have_text(words)
+    expect(note).to_be_in_viewport()
+    change(item, SaleChange.Kind.RESUME)
+    expect(note).to_be_hidden()

@@ -55,6 +55,11 @@ CAUSES = [
     Cause("StampedeDeadLetters", wrong={"stampede_dead_letters{item=ITEM}": 1}),
     Cause("StampedeSweepLate", wrong={'stampede_sweep_age_seconds{queue="expiry",sweep="settle_orders"}': 300}),
     Cause("StampedeLaneFull", rises={'stampede_lane_full_total{lane="pages"}': 150}),
+    Cause(
+        "StampedeSlow",
+        well={'stampede_endpoint_seconds_bucket{endpoint="api-reserve",le="1.0"}': 0},
+        rises={'stampede_endpoint_seconds_count{endpoint="api-reserve"}': 10},
+    ),
     Cause("StampedeServerDown", wrong={'stampede_source_up{source="cache"}': 0}),
     Cause("StampedeSilent", wrong={'up{job="stampede"}': 0}),
     Cause("StampedeSilent", missing=('up{job="stampede"}',)),

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Set
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,23 +50,29 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-SOURCES = [path.read_text() for app in APPS for path in sorted((ROOT / app).rglob("*.py"))]
-READ = {name for source in SOURCES for name in variables_read(source)} - {SEARCH_PATH} | {
-    name
-    for path in sorted((ROOT / READS_AN_ARGUMENT).rglob("*.py"))
-    for name in variables_read(path.read_text(), environments={"environ"})
-}
+@cache
+def sources() -> list[str]:
+    return [path.read_text() for app in APPS for path in sorted((ROOT / app).rglob("*.py"))]
+
+
+@cache
+def read() -> Set[str]:
+    return {name for source in sources() for name in variables_read(source)} - {SEARCH_PATH} | {
+        name
+        for path in sorted((ROOT / READS_AN_ARGUMENT).rglob("*.py"))
+        for name in variables_read(path.read_text(), environments={"environ"})
+    }
 
 
 def test_every_variable_is_listed() -> None:
-    assert READ - set(listed(TABLE)) == set()
+    assert read() - set(listed(TABLE)) == set()
 
 
 def test_only_variables_that_are_read_are_listed() -> None:
     """Also those that a module reads by a constant or in a loop: the name is written somewhere."""
     written = {
         node.value
-        for source in SOURCES
+        for source in sources()
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
@@ -78,7 +85,7 @@ def test_each_is_listed_once() -> None:
 
 
 def test_enough_variables_are_found() -> None:
-    assert len(READ) > 60
+    assert len(read()) > 60
 
 
 @pytest.mark.parametrize(

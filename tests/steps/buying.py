@@ -101,7 +101,7 @@ def with_address(*users: User) -> None:
         User.objects.filter(pk=user.pk).update(email=f"{user.username}@example.com")
 
 
-def plain_order(variant: Variant, buyer: User, units: int, unit_price_minor: int, **fields: Any) -> Order:
+def plain_order(variant: Variant, buyer: User | None, units: int, unit_price_minor: int, **fields: Any) -> Order:
     """An order of ordinary goods as a checkout leaves it. The stock stays as it is."""
     now = timezone.now()
     times = {"reserved_at": now, "expires_at": now + timedelta(minutes=15)}

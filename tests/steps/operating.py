@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
+from django.test import Client
 
 from tests.other_database import own_url
 
@@ -23,6 +24,13 @@ def run_command(name: str, *arguments: str) -> str:
     out = StringIO()
     call_command(name, *arguments, stdout=out)
     return out.getvalue()
+
+
+def figure_at(client: Client, name: str) -> float | None:
+    """The value of the metric, with its labels as they stand at /metrics; None if it has none."""
+    lines = client.get("/metrics").text.splitlines()
+    found = [line.rpartition(" ")[2] for line in lines if line.rpartition(" ")[0] == name]
+    return float(found[0]) if found else None
 
 
 def real_shop() -> dict[str, str]:

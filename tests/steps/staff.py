@@ -15,6 +15,7 @@ from orders.payments import refunds
 from orders.preflight.finding import Finding
 from orders.preflight.kept import keep_result
 from seckill.changes.journal import make_change
+from seckill.changes.rules import OF_ITEM
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.shop import variant_of
@@ -23,6 +24,7 @@ EVENTS = "/admin/orders/paymentevent/"
 LOOK_AT = "/admin/orders/ordertolookat/"
 MAILS = "/admin/orders/mail/"
 ORDERS = "/admin/orders/order/"
+TO_PACK = "/admin/orders/ordertopack/"
 TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
 
 
@@ -35,8 +37,7 @@ def employee(*codenames: str) -> User:
 
 def target_of(item: SaleItem, kind: SaleChange.Kind) -> dict[str, int]:
     """Some kinds change the item, the others its sale."""
-    of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
-    return {"item_id": item.pk} if of_item else {"sale_id": item.sale_id}
+    return {"item_id": item.pk} if kind in OF_ITEM else {"sale_id": item.sale_id}
 
 
 def change(item: SaleItem, kind: SaleChange.Kind, **more: Any) -> SaleChange:
@@ -59,6 +60,11 @@ def control_form(**fields: Any) -> dict[str, Any]:
 def admin_page(row: Model) -> str:
     """The page on which staff change a row."""
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+
+
+def slips_page(*orders: Order) -> str:
+    """The packing slips of these orders, to be printed."""
+    return f"{reverse('admin:orders_ordertopack_packing_slips')}?orders={','.join(str(order.pk) for order in orders)}"
 
 
 def customer_page(person: User) -> str:

@@ -23,41 +23,35 @@ from shop.background import sweep_notes
 from shop.background.queued_tasks import QUEUES, known_sweeps
 from shop.celery import app
 from tests.steps.buying import drained, reserve
+from tests.steps.operating import figure_at
 from web.lanes import Lane, LaneFull, full_lanes, lane_seconds
 from web.metrics.item_figures import UNVERIFIED_KEY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def value(client: Client, name: str) -> float | None:
-    """The value of the metric, with its labels as they stand at /metrics; None if it has none."""
-    lines = client.get("/metrics").text.splitlines()
-    found = [line.rpartition(" ")[2] for line in lines if line.rpartition(" ")[0] == name]
-    return float(found[0]) if found else None
-
-
 def test_the_messages_of_each_queue_are_counted(client: Client) -> None:
     with app.connection_for_write() as broker:
-        before = value(client, 'stampede_queue_length{queue="mail"}')
+        before = figure_at(client, 'stampede_queue_length{queue="mail"}')
         app.send_task("tests.nothing", queue="mail", connection=broker)
     assert before is not None
-    assert value(client, 'stampede_queue_length{queue="mail"}') == before + 1
+    assert figure_at(client, 'stampede_queue_length{queue="mail"}') == before + 1
     for queue in set(QUEUES.values()):
-        assert value(client, f'stampede_queue_length{{queue="{queue}"}}') is not None, queue
+        assert figure_at(client, f'stampede_queue_length{{queue="{queue}"}}') is not None, queue
 
 
 def test_a_sweep_that_did_its_work_is_young(client: Client) -> None:
     name = 'stampede_sweep_age_seconds{queue="expiry",sweep="settle_orders"}'
-    young = value(client, name)
+    young = figure_at(client, name)
     assert young is not None
     assert young < 60, "it counts from the first look"
     cache.set(sweep_notes.key_of("settle_orders"), (time.time() - 1000, 0.0))
-    old = value(client, name)
+    old = figure_at(client, name)
     assert old is not None
     assert old >= 1000
     tasks.settle_orders.apply()
     sweep_notes.write()
-    young = value(client, name)
+    young = figure_at(client, name)
     assert young is not None
     assert young < 60
 
@@ -81,56 +75,56 @@ def test_every_sweep_of_beat_is_watched(client: Client) -> None:
 def test_a_message_that_waited_says_so(client: Client) -> None:
     sweep_notes.note_success("settle_orders", waited_seconds=42.0)
     sweep_notes.write()
-    assert value(client, 'stampede_queue_wait_seconds{queue="expiry"}') == 42
+    assert figure_at(client, 'stampede_queue_wait_seconds{queue="expiry"}') == 42
     assert sweep_notes.waited_seconds(expires=None, life_seconds=60) == 0
     assert sweep_notes.waited_seconds(expires="2020-01-01T00:00:00", life_seconds=60) > 1_000_000
 
 
 def test_an_item_that_is_not_verified_says_since_when(client: Client, item: SaleItem) -> None:
     name = f'stampede_item_unverified_seconds{{item="{item.pk}"}}'
-    assert value(client, name) == 0
+    assert figure_at(client, name) == 0
     item_state.mark_unverified(item_id=item.pk)
-    assert value(client, name) == 1
+    assert figure_at(client, name) == 1
     [(item_id, since_s)] = cache.get(UNVERIFIED_KEY).items()
     cache.set(UNVERIFIED_KEY, {item_id: since_s - 90})
-    seconds = value(client, name)
+    seconds = figure_at(client, name)
     assert seconds is not None
     assert seconds >= 90
     reconcile(item_id=item.pk)
-    assert value(client, name) == 0
+    assert figure_at(client, name) == 0
 
 
 def test_an_entry_that_cannot_be_read_is_a_dead_letter(client: Client, item: SaleItem, store: Any) -> None:
     name = f'stampede_dead_letters{{item="{item.pk}"}}'
-    assert value(client, name) == 0
+    assert figure_at(client, name) == 0
     store.xadd(keys_of(item.pk).outbox, {"is": "no reservation"})
     drained(item)
-    assert value(client, name) == 1
+    assert figure_at(client, name) == 1
     assert outbox.waiting(item_ids=[item.pk])[item.pk].entries == 0
 
 
 def test_a_yes_that_became_a_rejected_order_is_counted(client: Client, item: SaleItem, buyer: User) -> None:
-    assert value(client, "stampede_orders_rejected_total") == 0
+    assert figure_at(client, "stampede_orders_rejected_total") == 0
     reserve(item, buyer)
     SaleItem.objects.filter(pk=item.pk).update(quantity=0)
     drained(item)
     broken_yeses.write()
-    assert value(client, "stampede_orders_rejected_total") == 1
+    assert figure_at(client, "stampede_orders_rejected_total") == 1
 
 
 def test_weak_settings_are_judged_by_a_sweep(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert value(client, 'stampede_weak_settings{setting="appendfsync"}') is None
+    assert figure_at(client, 'stampede_weak_settings{setting="appendfsync"}') is None
     weak = [durability.Weakness(setting="appendfsync", value="no", text="")] * 2
     monkeypatch.setattr("seckill.store.weak_settings.find_weaknesses", lambda: weak)
     assert tasks.judge_stores() == 2
-    assert value(client, 'stampede_weak_settings{setting="appendfsync"}') == 2
-    assert value(client, 'stampede_weak_settings{setting="fsync"}') == 0
+    assert figure_at(client, 'stampede_weak_settings{setting="appendfsync"}') == 2
+    assert figure_at(client, 'stampede_weak_settings{setting="fsync"}') == 0
 
 
 def test_the_replicas_of_each_primary_are_counted(client: Client, settings: Settings) -> None:
     settings.SECKILL_YES_REPLICAS = 1
-    assert value(client, 'stampede_store_replicas{node="primary"}') == 0
-    assert value(client, "stampede_store_replicas_wanted") == 1
+    assert figure_at(client, 'stampede_store_replicas{node="primary"}') == 0
+    assert figure_at(client, "stampede_store_replicas_wanted") == 1
 
 
 def test_a_lane_says_how_long_it_took_and_that_it_was_full(client: Client) -> None:
@@ -139,13 +133,13 @@ def test_a_lane_says_how_long_it_took_and_that_it_was_full(client: Client) -> No
 
     asyncio.run(ask(60))
     lane_seconds.counts.write()
-    assert value(client, 'stampede_lane_seconds_count{lane="pages"}') == 1
-    assert value(client, 'stampede_lane_seconds_bucket{lane="pages",le="+Inf"}') == 1
+    assert figure_at(client, 'stampede_lane_seconds_count{lane="pages"}') == 1
+    assert figure_at(client, 'stampede_lane_seconds_bucket{lane="pages",le="+Inf"}') == 1
     nobody = Lane("pages", path="", threads=0, waiting_seconds_max=0.01)
     with pytest.raises(LaneFull):
         asyncio.run(nobody.run(lambda: None))
     full_lanes.write()
-    assert value(client, 'stampede_lane_full_total{lane="pages"}') == 1
+    assert figure_at(client, 'stampede_lane_full_total{lane="pages"}') == 1
 
 
 def test_durations_are_sorted_into_their_buckets() -> None:

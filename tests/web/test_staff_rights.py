@@ -6,6 +6,7 @@ What gives rights is refused to all but superusers (tests/shop/accounts/test_rig
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from itertools import product as product_of
 from typing import Any
@@ -21,13 +22,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.life import lifecycle
-from orders.models import Attention, Document, Mail, Order, ShippingMethod
+from orders.models import ApprovalRequest, Attention, Document, Mail, Order, ShippingAddress, ShippingMethod
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
 from seckill.staff.change_pages import TITLES
 from shop.models import Category, Customer, Product, TaxRate
-from tests.steps.buying import new_buyers, order_of, with_address
-from tests.steps.shop import make_item, make_product
+from tests.steps.buying import ADDRESS, GUEST, new_buyers, order_of, plain_order, with_address
+from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import change, control_form, employee
 from tests.steps.tables import upload
 
@@ -44,12 +45,15 @@ class Shop:
     boss: Client
     item: SaleItem
     paused: SaleItem
+    alone_paused: SaleItem
     draft: SaleItem
     to_pay: Order
     to_send: Order
     to_complete: Order
     to_pay_back: Order
     to_look_at: Order
+    of_guest: Order
+    asked: ApprovalRequest
     mail: Mail
     unsent: Mail
     invoice: Document
@@ -72,10 +76,14 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     assert lifecycle.ship(order_id=to_complete.pk)
     assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
+    of_guest = plain_order(goods("mug"), None, 1, 1000, email=GUEST)
+    ShippingAddress.objects.create(order=to_send, **ADDRESS)
     Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
     paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
     change(paused, SaleChange.Kind.PAUSE)
+    alone = make_item(make_product(slug="ink", name="Ink", price_minor=9900))
+    change(alone, SaleChange.Kind.PAUSE_ITEM)
     unused = (
         Category.objects.create(name="Cups", slug="cups"),
         TaxRate.objects.create(name="Books", percent=Decimal(9)),
@@ -88,12 +96,22 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         boss=boss,
         item=item,
         paused=paused,
+        alone_paused=alone,
         draft=draft,
         to_pay=to_pay,
         to_send=to_send,
         to_complete=to_complete,
         to_pay_back=to_pay_back,
         to_look_at=to_look_at,
+        of_guest=of_guest,
+        asked=ApprovalRequest.objects.create(
+            kind=ApprovalRequest.Kind.REFUND,
+            subject_id=to_send.pk,
+            subject=str(to_send),
+            details={"amount_minor": 100, "currency": "CNY", "is_all": False, "units": {}, "units_back": False},
+            asked_by=shop_manager,
+            expires_at=timezone.now() + timedelta(hours=1),
+        ),
         mail=Mail.objects.filter(order=to_send, kind=Mail.Kind.PAID).get(),
         unsent=Mail.objects.filter(order=to_complete, sent_at=None)[0],
         invoice=Document.objects.filter(order=to_send).get(),
@@ -135,11 +153,18 @@ class Action:
         transaction.savepoint_rollback(before)
         assert answer.status_code in {200, 302, 403}, self.name
         is_file = "attachment" in answer.headers.get("Content-Disposition", "")
-        return is_file or any(WRITES.match(query["sql"]) for query in captured)
+        is_printed = "?orders=" in answer.headers.get("Location", "")
+        return is_file or is_printed or any(WRITES.match(query["sql"]) for query in captured)
 
 
 def no_args(shop: Shop) -> list[Any]:
     return []
+
+
+def with_mail_address(shop: Shop) -> dict[str, Any]:
+    """The person who asks for a mail has an address."""
+    User.objects.filter(username="employee").update(email="employee@shop.example")
+    return {}
 
 
 def chosen(action: str, row: models.Model, **more: Any) -> dict[str, Any]:
@@ -186,7 +211,8 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
         lambda it: [it.to_pay_back.pk, "paid-back"],
         lambda it: {"reference": "BACK-1", "refunds": [refund.pk for refund in it.to_pay_back.refunds.all()]},
     ),
-    ("orders_order_notes", lambda it: [it.to_pay.pk], lambda it: {"staff_note": "Called."}),
+    ("orders_order_address", lambda it: [it.to_pay.pk], lambda it: ADDRESS),
+    ("orders_order_email", lambda it: [it.of_guest.pk], lambda it: {"email": "right@example.com"}),
     (
         "orders_order_changelist record_payment",
         no_args,
@@ -195,6 +221,11 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
     ("orders_order_changelist cancel_orders", no_args, lambda it: chosen("cancel_orders", it.to_pay)),
     ("orders_order_changelist refund_orders", no_args, lambda it: chosen("refund_orders", it.to_send)),
     ("orders_ordertolookat_changelist mark_resolved", no_args, lambda it: chosen("mark_resolved", it.to_look_at)),
+    (
+        "orders_approvalrequest_change approve",
+        lambda it: [it.asked.pk],
+        lambda it: {"approve": "", "reason": "seen"},
+    ),
     ("orders_mail_again", lambda it: [it.mail.pk], lambda it: {}),
     ("orders_mail_changelist send_again", no_args, lambda it: chosen("send_again", it.unsent)),
 ]
@@ -203,9 +234,21 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
 OF_PARCELS: list[tuple[str, Needs, Args, Form]] = [
     ("orders_order_step ship", SHIP_ORDERS, lambda it: [it.to_send.pk, "ship"], lambda it: {}),
     ("orders_order_step complete", SHIP_ORDERS, lambda it: [it.to_complete.pk, "complete"], lambda it: {}),
+    (
+        "orders_order_notes",
+        SHIP_ORDERS,
+        lambda it: [it.to_pay.pk],
+        lambda it: {"note_id": str(it.to_pay.number), "text": "Called."},
+    ),
     ("orders_order_tracking", SHIP_ORDERS, lambda it: [it.to_complete.pk], lambda it: {"carrier": "DHL"}),
     (
         "orders_order_changelist ship_orders",
+        SHIP_SEEN_ORDERS,
+        no_args,
+        lambda it: chosen("ship_orders", it.to_send),
+    ),
+    (
+        "orders_ordertopack_changelist ship_orders",
         SHIP_SEEN_ORDERS,
         no_args,
         lambda it: chosen("ship_orders", it.to_send),
@@ -239,13 +282,21 @@ OF_SALES: list[tuple[str, Args, Form]] = [
         )
         for kind in (SaleChange.Kind.PAUSE, SaleChange.Kind.RESUME, SaleChange.Kind.MOVE_END, SaleChange.Kind.END_NOW)
     ),
+    (
+        "seckill_sale_control resume_item",
+        lambda it: [it.alone_paused.sale_id, "resume_item", it.alone_paused.pk],
+        lambda it: control_form(),
+    ),
     *(
         (
             f"seckill_sale_control {kind.value}",
             lambda it, kind=kind: [it.item.sale_id, kind.value, it.item.pk],
             lambda it: control_form(units=2),
         )
-        for kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
+        for kind in (
+            *(SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS),
+            *(SaleChange.Kind.UNITS_PER_BUYER, SaleChange.Kind.PAUSE_ITEM),
+        )
     ),
 ]
 
@@ -256,7 +307,17 @@ TABLE = [
     Action("orders_order_import", SHIP_ORDERS, no_args),
     Action("orders_order_export", SEE_ORDERS, no_args, exported),
     Action("orders_ordertolookat_dead_letters", SEE_ORDERS, no_args),
-    Action("orders_order_packing_slip", SEE_ORDERS, lambda it: [it.to_send.pk]),
+    *(
+        Action(
+            f"orders_ordertopack_changelist {action}",
+            SEE_ORDERS,
+            no_args,
+            lambda it, action=action: chosen(action, it.to_send),  # type: ignore[misc]
+        )
+        for action in ("print_pick_list", "print_packing_slips")
+    ),
+    Action("orders_ordertopack_packing_slips", SEE_ORDERS, no_args),
+    Action("orders_ordertopack_pick_list", SEE_ORDERS, no_args),
     Action("orders_document_print", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_pdf", SEE_ORDERS, lambda it: [it.invoice.pk]),
     Action("orders_document_export", SEE_ORDERS, no_args, exported),
@@ -268,8 +329,10 @@ TABLE = [
     ),
     Action("seckill_sale_check_before_opening", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_preflight_look", CHANGE_SALES, lambda it: [it.draft.sale_id, it.to_pay.number, 0]),
+    Action("seckill_sale_test_mail", CHANGE_SALES, lambda it: [it.draft.sale_id], with_mail_address),
     Action("seckill_sale_rehearse", CHANGE_SALES, lambda it: [it.draft.sale_id]),
     Action("seckill_sale_rehearsal_progress", CHANGE_SALES, lambda it: [it.draft.sale_id]),
+    Action("seckill_sale_preview", SEE_SALES, lambda it: [it.draft.sale_id, "en"]),
     Action("seckill_sale_report", SEE_SALES, lambda it: [it.item.sale_id]),
     Action("seckill_sale_report_file", SEE_SALES, lambda it: [it.item.sale_id, "csv"]),
     Action("seckill_saleitem_figures", SEE_SALES, no_args),

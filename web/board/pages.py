@@ -68,7 +68,10 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "figures_url": reverse("board-figures", args=[sale.pk]),
         "token": token_of(sale_id=sale.pk, item_ids=[item.pk for item in items]),
         "buttons": buttons_of(sale) if may_change else [],
-        "rows": [(item, names[item.pk], buttons_of_item(item) if may_change_items else []) for item in items],
+        "rows": [
+            (item, names[item.pk], buttons_of_item(item, has_others=len(items) > 1) if may_change_items else [])
+            for item in items
+        ],
         "journal": journal_of(sale, names=names),
         "groups": group_names(),
         "words": word_names(),

@@ -124,7 +124,14 @@ def to_do_of(known: Known, seen: Sequence[str]) -> list[ToDo] | None:
     """What waits for a person among what this person may see. None: nobody has said yet."""
     if known.rows is None:
         return None
+    waiting = "?status=waiting"
     all_of_them = {
+        "approvals": (
+            "",
+            _("Changes that another person has to approve"),
+            "orders_approvalrequest_changelist",
+            waiting,
+        ),
         "orders": ("orders", _("Orders that need attention"), "orders_ordertolookat_changelist", ""),
         "receipts": ("orders", _("Lost reservations"), "orders_ordertolookat_dead_letters", ""),
         "refunds": ("orders", _("Refunds that staff have to pay"), "orders_order_changelist", "?refund=owed"),
@@ -135,7 +142,7 @@ def to_do_of(known: Known, seen: Sequence[str]) -> list[ToDo] | None:
     return [
         ToDo(bounded(counts[name]), text, reverse(f"admin:{page}") + query)
         for name, (right, text, page, query) in all_of_them.items()
-        if right in seen and counts[name]
+        if (right in seen or (not right and {"orders", "sales"} & set(seen))) and counts[name]
     ]
 
 

@@ -1,6 +1,6 @@
 """What all processes together have counted and noted: the cache server has it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from django.utils import timezone
@@ -12,7 +12,13 @@ from orders.repair.nightly_stock_audit import stock_differences
 from seckill.live import answer_counts
 from seckill.store.failures import failure_counts
 from seckill.store.weak_settings import weak_servers
+from shop.background.shared_histogram import Durations
+from shop.http.endpoints import all_endpoints, endpoint_seconds
 from web.lanes import full_lanes, lane_seconds, lanes
+from web.reservations.calls import ENDPOINTS
+
+# Endpoints of a crowd: they are there from the start, so that their first minute is seen.
+CROWDED = frozenset(ENDPOINTS.values())
 
 
 def audit_metrics() -> Iterator[Metric]:
@@ -40,6 +46,7 @@ def counter_metrics() -> Iterator[Metric]:
     yield store_failure_metric()
     yield answer_metric()
     yield from lane_metrics()
+    yield endpoint_metric()
     yield CounterMetricFamily(
         "stampede_orders_rejected",
         "Buyers who were told yes and got a rejected order, since the store had lost it; must be 0",
@@ -75,12 +82,26 @@ def lane_metrics() -> Iterator[Metric]:
         "stampede_lane_full", "Requests that were refused since no thread of their lane was free", labels=["lane"]
     )
     refused = full_lanes.in_all_processes(names)
-    bounds = [*map(str, lane_seconds.bounds), "+Inf"]
     for name, durations in lane_seconds.in_all_processes(names).items():
-        buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
-        seconds.add_metric([name], buckets=buckets, sum_value=durations.seconds)
+        add_durations(seconds, name, durations, bounds=lane_seconds.bounds)
         full.add_metric([name], refused[name])
     yield from (seconds, full)
+
+
+def endpoint_metric() -> Metric:
+    """How long requests take, by the name of their route. Most are left out until they are called: there are many."""
+    seconds = HistogramMetricFamily(
+        "stampede_endpoint_seconds", "From a request's arrival to its answer, by route", labels=["endpoint"]
+    )
+    for name, durations in endpoint_seconds.in_all_processes(all_endpoints()).items():
+        if name in CROWDED or any(durations.counts):
+            add_durations(seconds, name, durations, bounds=endpoint_seconds.bounds)
+    return seconds
+
+
+def add_durations(metric: HistogramMetricFamily, name: str, durations: Durations, *, bounds: Sequence[float]) -> None:
+    buckets = list(zip([*map(str, bounds), "+Inf"], accumulate(durations.counts), strict=True))
+    metric.add_metric([name], buckets=buckets, sum_value=durations.seconds)
 
 
 def weak_setting_metric() -> Iterator[Metric]:

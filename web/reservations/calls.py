@@ -52,6 +52,17 @@ KINDS = {
 }
 
 
+# The names of their routes.
+ENDPOINTS = {
+    Kind.ITEM_LIVE: "api-live",
+    Kind.SALE_LIVE: "api-sale-live",
+    Kind.RESERVATION: "api-reserve",
+    Kind.PASS: "api-passes",
+    Kind.STATUS: "api-reservation",
+    Kind.ME: "api-me",
+}
+
+
 @dataclass(slots=True)
 class OrdinaryCall:
     """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE and ME, 0 for no sale.

@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.argument_types import number_up_to
-from bench.measure.speed.capacity_plan import Line, NoUnitCosts, Rush, as_json, plan, read_results, unit_costs
-from shop.local.shop_processes import ROOT
+from bench.measure.speed.capacity_plan import Line, Rush, as_json, plan
+from orders.preflight.unit_costs import FILE, NoUnitCosts, read_results, unit_costs
 
-RESULTS = ROOT / "docs" / "results" / "unit_costs.json"
 # A thousand times what the largest shops of the world have had.
 RPS_MAX, UNITS_MAX = 1_000_000_000, 1_000_000_000
 FILE_WIDTH = 140
@@ -40,7 +39,7 @@ class Command(BaseCommand):
         )
         add("--busy", type=number_up_to(100), default=60, metavar="PERCENT", help="of a core at the peak (60)")
         add("--cores-per-host", type=number_up_to(1024), default=16, metavar="N", help="size of a host (16)")
-        add("--results", type=Path, default=RESULTS, metavar="FILE", help="what `make bench` wrote (unit_costs.json)")
+        add("--results", type=Path, default=FILE, metavar="FILE", help="what `make bench` wrote (unit_costs.json)")
         add("--json", action="store_true", help="print JSON instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -24,6 +24,7 @@ from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.measure.speed.server_groups import NEED_NO_DATABASE, prepare_database
 from bench.measure.speed.wrk import WrkMissing, find_wrk
 from bench.own_run import add_choice, chosen, listen_for_stop
+from orders.preflight.unit_costs import FILE
 from seckill.publication import CannotPublish
 from seckill.store.client import StoreUnreachable
 from shop.local.process import ProcessFailed
@@ -53,8 +54,8 @@ class Command(BaseCommand):
             "--results",
             type=Path,
             metavar="DIR",
-            help="where all results are written (.stampede/speed; speed.md and unit_costs.json of a whole run go to "
-            "docs/results)",
+            help="where all results are written (.stampede/speed; speed.md of a whole run goes to docs/results, and "
+            "unit_costs.json to orders/preflight)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -81,7 +82,7 @@ class Command(BaseCommand):
         console.print(sentence_of(measured_on), style="dim", markup=False)
         pages, figures = results_directories(options, Path(directory))
         write_results(outcomes, reached, measured_on=measured_on, pages=pages, figures=figures)
-        console.print(f"Tables: {pages}/speed.md, unit_costs.json", soft_wrap=True)
+        console.print(f"Tables: {pages}/speed.md; unit costs: {FILE.name}", soft_wrap=True)
         console.print(f"Figures and picture: {figures}/speed.json, speed.svg", soft_wrap=True)
         if wrong := [outcome.part.name for outcome in outcomes if outcome.wrong]:
             raise CommandError(f"Wrong answers, so these figures do not count: {', '.join(wrong)}.")
@@ -139,7 +140,9 @@ def write_results(
         directory.mkdir(parents=True, exist_ok=True)
     results = speed_results.everything(outcomes, reached, measured_on=measured_on)
     (pages / "speed.md").write_text(speed_tables.page(outcomes, reached, measured_on=measured_on))
-    (pages / "unit_costs.json").write_text(speed_results.as_json(only_unit_costs(results)))
+    # Those of a whole run go to the shop itself: the pre-flight of a sale reads them.
+    costs = FILE if pages == RESULTS else pages / FILE.name
+    costs.write_text(speed_results.as_json(only_unit_costs(results)))
     (figures / "speed.json").write_text(speed_results.as_json(results))
     speed_chart.draw(outcomes, reached, path=figures / "speed.svg")
 

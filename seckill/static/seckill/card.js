@@ -7,6 +7,15 @@ const CODES_WITH_ORDERS = ["limit_reached", "hold_ended"];
 
 const number = new Intl.NumberFormat(locale);
 
+// The same choice as `pause_note_text` in seckill/live/page_texts.py.
+export const noteText = (note) =>
+  (note ? note[document.documentElement.lang.toLowerCase()] ?? Object.values(note)[0] ?? "" : "");
+
+export function writeNote(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+  element.hidden = !text;
+}
+
 const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
@@ -73,6 +82,8 @@ export class Card {
     this.root.querySelector(".bar-held").setAttribute("width", known ? share((live.left ?? 0) + live.held) : "0%");
     this.root.classList.toggle("sold_out", live.availability === "sold_out");
   }
+
+  setPauseNote(text) { writeNote(this.root.querySelector("[data-item-note]"), text); }
 
   // How many units the buyer can still take: in words, and in the choice, which keeps what was chosen if it can.
   setRemaining({ remaining, max }) {

@@ -3,6 +3,7 @@
 import { askMeUntilAnswered, buyer, showInHeader } from "../shop/me.js";
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, getLive } from "./api.js";
+import { noteText, writeNote } from "./card.js";
 import { Item } from "./item.js";
 import { phaseOf } from "./item_state.js";
 import { sleepWhileVisible, visible } from "./visible.js";
@@ -11,6 +12,7 @@ const root = document.getElementById("sale");
 const announcer = document.getElementById("announcer");
 const phaseText = root.querySelector("[data-phase-text]");
 const countdown = root.querySelector("[data-countdown]");
+const pauseNote = root.querySelector("[data-pause-note]");
 const storeNote = root.querySelector("[data-store-unreachable]");
 const texts = JSON.parse(document.getElementById("texts").textContent);
 
@@ -169,7 +171,15 @@ function showLive(live, askedMs) {
     const part = live.items.find((one) => one.id === Number(item.data.item));
     if (part) item.updateLive(part, askedMs);
   }
+  showPauseNotes(new Map(live.items.map(({ id, pause_note: note }) => [id, noteText(note)])));
   sale.updatePhase();
+}
+
+// The note of a pause of all items stands above them, that of a single one with it.
+function showPauseNotes(notes) {
+  const shared = new Set(notes.values()).size === 1 ? [...notes.values()][0] : "";
+  writeNote(pauseNote, shared);
+  for (const { card, data } of sale.items) card.setPauseNote(shared ? "" : notes.get(Number(data.item)) ?? "");
 }
 
 const isOver = (live) =>

@@ -15,6 +15,7 @@ from seckill.models import SaleItem
 from shop.addresses.address_layout import address_lines
 from shop.models import Address
 from tests.steps.buying import ADDRESS, HANGZHOU, make_orders
+from tests.steps.staff import admin_page, slips_page
 
 IN_LINES = ["310012", "浙江省杭州市西湖区", "文三路 478 号", "3 幢 502 室", "王小明", "中国"]
 
@@ -73,8 +74,8 @@ def test_pages_slip_and_admin_have_these_lines(
     for path in (paid.get_absolute_url(), "/accounts/", "/accounts/addresses/"):
         assert in_order(as_buyer.get(f"/zh-hans{path}")), path
     client.force_login(shop_manager)
-    for path in ("change/", "packing-slip/"):
-        page = client.get(f"/admin/orders/order/{paid.pk}/{path}", headers={"Accept-Language": "zh-hans"})
+    for path in (admin_page(paid), slips_page(paid)):
+        page = client.get(path, headers={"Accept-Language": "zh-hans"})
         assert in_order(page), path
 
 

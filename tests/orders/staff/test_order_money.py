@@ -100,7 +100,7 @@ def test_a_payment_that_staff_recorded_is_on_the_page(client: Client, paid: Orde
     assert (recorded.order, recorded.amount_minor, recorded.reference) == (paid, 58600, "TX-1")
     assert recorded.made_by is not None
     page = page_of(client, paid)
-    assert "Payments that staff recorded" in page
+    assert "Payment recorded" in page
     assert "TX-1" in page
 
 

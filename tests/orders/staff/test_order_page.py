@@ -17,7 +17,7 @@ from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.steps.buying import order_of, plain_order, with_address
-from tests.steps.staff import ORDERS, employee, messages_on, staff_pay_back
+from tests.steps.staff import ORDERS, employee, messages_on, slips_page, staff_pay_back
 
 PAY_NOW = "Pay this money back to the buyer now, then press “Refund paid back”."
 
@@ -241,20 +241,12 @@ def test_a_tracking_number_that_is_too_long_is_refused_and_nothing_is_shipped(cl
     assert Order.objects.get().status == OrderStatus.PAID
 
 
-def test_notes_are_kept_for_the_staff_alone(client: Client, order: Order, buyer: User) -> None:
-    url = f"{ORDERS}{order.pk}/notes/"
-    client.post(url, {"staff_note": "Called twice <b>about</b> the colour."})
-    assert "Called twice &lt;b&gt;about&lt;/b&gt;" in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
-    client.force_login(buyer)
-    assert "Called twice" not in client.get(order.get_absolute_url()).content.decode()
-
-
 def test_the_packing_slip_has_address_articles_and_no_prices(client: Client, order: Order) -> None:
     ShippingAddress.objects.create(
         order=order, name="王小明", line1="人民路 1 号", city="上海", postcode="200000", country="CN", phone="12345"
     )
     Order.objects.update(buyer_note="Ring twice", staff_note="bad payer")
-    page = client.get(f"{ORDERS}{order.pk}/packing-slip/").content.decode()
+    page = client.get(slips_page(order)).content.decode()
     for text in (order.shown_code, "Longjing tea", "Ring twice"):
         assert text in page
     # From the large to the small, as in China.
@@ -274,7 +266,7 @@ def test_a_part_that_was_refunded_before_shipping_is_not_sent(client: Client, bu
     part = RefundRequest(refund_id=uuid4(), amount_minor=2400, units_of_line={tins.pk: 1, pots.pk: 1}, units_back=False)
     assert lifecycle.refund_amount(order_id=order.pk, request=part) is lifecycle.RefundOutcome.STARTED
     # Then the slip has the two tins that go into the parcel
-    slip = client.get(f"{ORDERS}{order.pk}/packing-slip/").content.decode()
+    slip = client.get(slips_page(order)).content.decode()
     assert re.search(r'Longjing tea</td><td class="units">2</td>', slip)
     assert "Pot" not in slip
     # And so do the list, the page that asks before shipping, the mails and the buyer's page
@@ -292,7 +284,7 @@ def test_a_part_that_was_refunded_before_shipping_is_not_sent(client: Client, bu
 
 
 def test_a_packing_slip_without_an_address_says_so(client: Client, order: Order) -> None:
-    assert "The order has no address." in client.get(f"{ORDERS}{order.pk}/packing-slip/").content.decode()
+    assert "The order has no address." in client.get(slips_page(order)).content.decode()
 
 
 def test_an_order_of_a_guest_has_a_page_and_is_found_by_address(client: Client, order: Order) -> None:

@@ -3,12 +3,13 @@
 from uuid import uuid4
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from orders.life import lifecycle
-from orders.models import Order, OrderLine
+from orders.models import Order, OrderLine, OrderNote
 from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from tests.steps.buying import make_orders, order_of, with_address
@@ -33,17 +34,22 @@ def refund_some(order: Order) -> None:
     assert lifecycle.refund_amount(order_id=order.pk, request=part) is lifecycle.RefundOutcome.STARTED
 
 
-def test_the_page_of_an_order(client: Client, order: Order, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_the_page_of_an_order(
+    client: Client, order: Order, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     page = admin_page(order)
     client.get(page)
-    # The person, the order, its lines, payments, refunds, documents, mails and events, and two counts for the sidebar.
-    with django_assert_num_queries(10):
+    # The person, the order, its lines, pictures, payments, refunds, documents, mails, notes, events and history, and
+    # two counts for the sidebar.
+    with django_assert_num_queries(13):
         client.get(page)
     for number in range(3):
+        OrderNote.objects.create(order=order, text="called", made_by=buyer)
+        LogEntry.objects.log_actions(buyer.pk, [order], CHANGE, "Looked at.")
         OrderLine.objects.create(order=order, variant=goods(f"more-{number}"), units=1, unit_price_minor=100)
         refund_some(order)
         staff_pay_back(order)
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(13):
         client.get(page)
 
 

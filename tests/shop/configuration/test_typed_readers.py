@@ -12,7 +12,16 @@ from django.core.exceptions import ImproperlyConfigured
 from shop.configuration.database_connections import databases
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.store_clients import redis_cache
-from shop.configuration.typed_readers import email_url, hsts, log_level, strict_env, zone
+from shop.configuration.typed_readers import (
+    email_url,
+    hsts,
+    http_address,
+    log_level,
+    optional_amount,
+    optional_number,
+    strict_env,
+    zone,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 ADDRESSES = {"url": "postgres://u:p@host/shop", "direct_url": "", "replica_url": ""}
@@ -125,3 +134,41 @@ def test_the_answer_says_what_was_chosen() -> None:
         check=False,
     )
     assert done.stdout.strip() == "max-age=600", done.stderr
+
+
+def test_a_bound_is_a_number_or_nothing() -> None:
+    with mock.patch.dict(os.environ, {"A": "", "B": "80", "C": "500", "D": "99.90"}):
+        env = strict_env()
+        assert (optional_number(env, "A"), optional_number(env, "B"), optional_number(env, "MISSING")) == (
+            None,
+            80,
+            None,
+        )
+        assert optional_amount(env, "A", currency="CNY") is None
+        assert optional_amount(env, "C", currency="CNY") == 50_000
+        assert optional_amount(env, "C", currency="JPY") == 500
+        assert optional_amount(env, "D", currency="CNY") == 9_990
+
+
+@pytest.mark.parametrize("text", ["-1", "many", "1e3", "99.901", "五"])
+def test_a_bound_that_is_none_is_named(text: str) -> None:
+    with mock.patch.dict(os.environ, {"BOUND": text}):
+        with pytest.raises(ImproperlyConfigured, match="BOUND"):
+            optional_amount(strict_env(), "BOUND", currency="CNY")
+        with pytest.raises(ImproperlyConfigured, match="BOUND"):
+            optional_number(strict_env(), "BOUND")
+
+
+@pytest.mark.parametrize(
+    "text", ["ftp://chat/secret", "chat/secret", "https://", "https://chat:99999/secret", "https://a b/"]
+)
+def test_an_address_that_is_none_is_named_without_its_secret(text: str) -> None:
+    with mock.patch.dict(os.environ, {"HOOK": text}), pytest.raises(ImproperlyConfigured, match="HOOK") as refused:
+        http_address(strict_env(), "HOOK")
+    assert "secret" not in str(refused.value)
+
+
+def test_an_address_or_none_is_read() -> None:
+    with mock.patch.dict(os.environ, {"HOOK": "https://chat.example.com/hooks/1"}):
+        assert http_address(strict_env(), "HOOK") == "https://chat.example.com/hooks/1"
+        assert http_address(strict_env(), "MISSING") == ""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import translation
@@ -19,14 +18,14 @@ from orders.payments.sessions import StartOutcome
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
+from tests.shop.http.schema_client import DOCUMENT
 from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[3]
-SCHEMA = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
 OPERATIONS = {
     (method.upper(), path): operation
-    for path, operations in SCHEMA["paths"].items()
+    for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
 }
 # A code is the first argument of these, or their argument or attribute `code`.
@@ -83,7 +82,7 @@ def test_every_call_has_its_place_in_the_order_of_a_purchase() -> None:
     assert not missing, f"add these calls to web/api_docs/examples.py, with an example: {sorted(missing)}"
     assert not set(listed) - set(OPERATIONS)
     # A path comes once, with all its methods.
-    assert list(SCHEMA["paths"]) == list(dict.fromkeys(path for _, path in listed))
+    assert list(DOCUMENT["paths"]) == list(dict.fromkeys(path for _, path in listed))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation["operationId"])
@@ -91,7 +90,7 @@ def test_every_call_has_a_summary_a_description_and_its_refusals(operation: dict
     assert operation["summary"]
     text = operation["description"].partition("```")[0].strip()
     assert len(text) > 20, "write what the call does as the docstring of its view"
-    assert operation["tags"][0] in {tag["name"] for tag in SCHEMA["tags"]}
+    assert operation["tags"][0] in {tag["name"] for tag in DOCUMENT["tags"]}
     refused = {status: answer for status, answer in operation["responses"].items() if status.startswith(("4", "5"))}
     assert refused, "name the codes with `refusals(…)`"
     for answer in refused.values():
@@ -100,7 +99,7 @@ def test_every_call_has_a_summary_a_description_and_its_refusals(operation: dict
 
 def test_the_introduction_has_the_table_of_all_codes() -> None:
     for explained in PROBLEMS:
-        assert f"| [`{explained.code}`]({explained.address}) | {explained.status} |" in SCHEMA["info"]["description"]
+        assert f"| [`{explained.code}`]({explained.address}) | {explained.status} |" in DOCUMENT["info"]["description"]
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "What to do"), ("zh-hans", "操作方式")])

@@ -2,28 +2,25 @@
 
 from contextlib import closing
 from http.client import HTTPConnection
-from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
-import yaml
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
 from seckill.models import SaleItem
+from tests.shop.http.schema_client import PATHS_AND_METHODS
 from tests.steps.cast import PassFor
 
-SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "openapi.yaml"
-CALLS = [(path, method) for path, methods in yaml.safe_load(SCHEMA.read_text())["paths"].items() for method in methods]
 VALUES = dict.fromkeys(("id", "sale_id", "item_id"), "7")
 VALUES |= dict.fromkeys(("number", "reservation_id"), str(UUID(int=7)))
 VALUES |= {"slug": "tea", "provider": "simulated"}
 
 
 @pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize(("path", "method"), CALLS)
+@pytest.mark.parametrize(("path", "method"), PATHS_AND_METHODS)
 def test_each_call_keeps_its_method_and_its_query(
     path: str, method: str, debug: bool, settings: LazySettings, db: None
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-import yaml
 from django.contrib.auth.models import User
 from hypothesis import HealthCheck, settings
 from knox.models import get_token_model
@@ -17,13 +16,11 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from seckill.models import SaleItem
 from shop.wsgi import application
+from tests.shop.http.schema_client import PATHS_AND_METHODS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.yaml"
 
-CALLS = [
-    (path, method) for path, methods in yaml.safe_load(COMMITTED.read_text())["paths"].items() for method in methods
-]
 SETTINGS = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,7 +45,7 @@ def api_schema() -> Any:
 
 @pytest.mark.slow
 # Schemathesis's own decorator would make the cases of all calls in each process that collects the tests.
-@pytest.mark.parametrize(("path", "method"), CALLS)
+@pytest.mark.parametrize(("path", "method"), PATHS_AND_METHODS)
 def test_generated_calls_never_break_the_contract(
     path: str, method: str, api_schema: Any, buyer: User, item: SaleItem
 ) -> None:

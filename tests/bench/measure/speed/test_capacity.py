@@ -11,12 +11,11 @@ from django.core.management import CommandError, call_command
 from bench.measure.speed.capacity_plan import (
     OTHER_WORKER_PROCESSES,
     POOL_PER_CORE,
-    SOURCES,
     SPARE_CONNECTIONS,
     STAFF_LOCKS,
     only_unit_costs,
-    unit_costs,
 )
+from orders.preflight.unit_costs import SOURCES, unit_costs
 from web.lanes import lanes
 from web.reservations.snapshots import AGE_SECONDS_MAX
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from bench.measure.speed.capacity_plan import Rush, plan, read_results, unit_costs
+from bench.measure.speed.capacity_plan import Rush, plan
+from orders.preflight.unit_costs import FILE, read_results, unit_costs
 from seckill.store.pipeline.pipeline import UNDER_WAY_MAX
 from shop.local.shop_processes import ROOT
 from web.reservations.snapshots import AGE_SECONDS_MAX, INTERVAL_SECONDS
 
-COSTS = unit_costs(read_results(ROOT / "docs" / "results" / "unit_costs.json"))
+COSTS = unit_costs(read_results(FILE))
 RUSH = Rush(requests_per_second=1_000_000, units=10_000)
 PLAN = {line.what: line.value for line in plan(RUSH, COSTS)}
 REFUSED_PER_SECOND = RUSH.requests_per_second * RUSH.refusal_percent // 100

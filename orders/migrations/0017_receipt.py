@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ('orders', '0013_rehearsal'),
+        ('orders', '0016_alerts'),
         ('seckill', '0004_choice_of_replicas'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

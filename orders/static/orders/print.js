@@ -1,4 +1,4 @@
-// The button that prints the report.
+// The button that prints a page: a report, a pick list, packing slips.
 for (const button of document.querySelectorAll("[data-print]")) {
     button.hidden = false;
     button.addEventListener("click", () => window.print());

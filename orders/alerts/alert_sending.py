@@ -1,0 +1,150 @@
+"""Sends the messages of alerts that are due, by mail and to a chat (shop/mails/outgoing_mail.py says how).
+
+A worker that dies between sending and noting it sends a message once more, five minutes later: neither mail nor a chat
+lets one do better.
+"""
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from functools import partial
+from threading import Timer
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.db.models.functions import Now
+
+from orders.models import AlertMessage
+from shop import failpoints
+from shop.mails.outgoing_mail import (
+    Delivery,
+    candidates_of,
+    claim,
+    hand_over,
+    retry_time,
+    send_each,
+    when_server_was_away,
+)
+
+log = structlog.get_logger(__name__)
+
+Channel = AlertMessage.Channel
+
+# A call to the chat takes no longer, even if it sends a byte now and then.
+POST_SECONDS_MAX = 5.0
+# The pauses between 8 attempts are two hours together. Later nobody needs it.
+ATTEMPTS_MAX = 8
+
+
+class NotDelivered(Exception):
+    """The chat did not answer 2xx. A redirect is not followed: the address holds a secret."""
+
+
+def send_due(*, seconds_max: float) -> int:
+    """Send what is due, until the time is up or a server does not take it. Returns how many."""
+    sent = send_each(claim_next=partial(claim_next, Channel.MAIL), deliver=send_mail, seconds_max=seconds_max / 2)
+    ends_s = time.monotonic() + seconds_max / 2
+    while time.monotonic() < ends_s and (message := claim_next(Channel.WEBHOOK)):
+        if not send_to_chat(message):
+            break
+        sent += 1
+    return sent
+
+
+def claim_next(channel: AlertMessage.Channel) -> AlertMessage | None:
+    unsent = AlertMessage.objects.filter(channel=channel, sent_at=None)
+    pk = claim(unsent, candidates_of(unsent))
+    return None if pk is None else unsent.get(pk=pk)
+
+
+def send_mail(message: AlertMessage, server: Any) -> Delivery:
+    if not settings.ALERT_MAILS:
+        update(message, next_attempt_at=None, last_error="switched off")
+        return Delivery.NOT_SENT
+    outcome = hand_over(
+        mail_of(message),
+        server=server,
+        note_away=lambda error: update(message, last_error=type(error).__name__, **when_server_was_away()),
+        note_refused=lambda error: retry_later(message, type(error).__name__),
+    )
+    if outcome is Delivery.SENT:
+        note_sent(message)
+    return outcome
+
+
+def mail_of(message: AlertMessage) -> EmailMultiAlternatives:
+    """Always with the same Message-ID, so that mail programs show a mail that was sent twice only once."""
+    host = urlsplit(settings.SHOP_URL).hostname
+    headers = {"Message-ID": f"<alert.{message.pk}@{host}>", "Auto-Submitted": "auto-generated"}
+    subject = message.text.splitlines()[0][:200]
+    return EmailMultiAlternatives(subject=subject, body=message.text, to=settings.ALERT_MAILS, headers=headers)
+
+
+def send_to_chat(message: AlertMessage) -> bool:
+    """False if the chat did not take it: others would meet the same."""
+    if not settings.ALERT_WEBHOOK_URL:
+        update(message, next_attempt_at=None, last_error="switched off")
+        return True
+    try:
+        post(settings.ALERT_WEBHOOK_URL, text=message.text)
+    except NotDelivered as error:
+        retry_later(message, str(error))
+        return False
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        retry_later(message, type(error).__name__)
+        return False
+    note_sent(message)
+    return True
+
+
+def post(address: str, *, text: str) -> None:
+    """One POST as Slack, Mattermost and others take it. Uses http.client, which follows no redirect.
+
+    Raises NotDelivered, OSError and HTTPException.
+    """
+    parts = urlsplit(address)
+    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = connect(parts.hostname or "", parts.port, timeout=POST_SECONDS_MAX)
+    # Names of products may look like the markup by which chats call everybody.
+    body = json.dumps({"text": text.replace("<", "‹").replace(">", "›")}).encode()
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    hang_up = Timer(POST_SECONDS_MAX, shut, [connection])
+    hang_up.start()
+    try:
+        connection.request("POST", path, body=body, headers={"Content-Type": "application/json"})
+        status = connection.getresponse().status
+    finally:
+        hang_up.cancel()
+        connection.close()
+    if not 200 <= status < 300:
+        raise NotDelivered(f"status {status}")
+
+
+def shut(connection: http.client.HTTPConnection) -> None:
+    """End a call from another thread: what waits for the answer gets an error."""
+    with contextlib.suppress(OSError, AttributeError):
+        connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def note_sent(message: AlertMessage) -> None:
+    failpoints.reach("alerts.after_send")
+    update(message, sent_at=Now(), next_attempt_at=None, last_error="")
+
+
+def retry_later(message: AlertMessage, error: str) -> None:
+    """Errors are named by their kind: a text could contain the secret address, or that of a person."""
+    if message.attempts >= ATTEMPTS_MAX:
+        log.error("alert_given_up", alert=message.pk, channel=message.channel, error=error)
+        update(message, next_attempt_at=None, last_error=error)
+        return
+    log.warning("alert_not_sent", alert=message.pk, channel=message.channel, attempts=message.attempts, error=error)
+    update(message, next_attempt_at=retry_time(attempts=message.attempts), last_error=error)
+
+
+def update(message: AlertMessage, **changes: Any) -> None:
+    AlertMessage.objects.filter(pk=message.pk, sent_at=None).update(**changes)

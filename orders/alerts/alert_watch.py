@@ -1,0 +1,131 @@
+"""Compares what is wrong with what was said of it, and writes one message for each change.
+
+Row and messages are one transaction: a process that is killed has written both or neither, and of two that find the
+same change one writes it. Sending is another task, so nobody waits for a mail server or a chat.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+
+from orders.alerts.alert_looks import LOOKS, Look
+from orders.models import Alert, AlertKind, AlertMessage
+from shop import failpoints
+from shop.background import outages
+from shop.background.outages import AWAY
+
+log = structlog.get_logger(__name__)
+
+# So many subjects are named in a message; of the others it says how many there are.
+NAMED_MAX = 10
+KEPT_FOR = timedelta(days=30)
+
+# By kind: the page of the admin that shows it.
+PAGES = {
+    AlertKind.SOLD_OUT: "seckill_saleitem_changelist",
+    AlertKind.LAG: "index",
+    AlertKind.DIFFERENCE: "index",
+    AlertKind.REFUND_FAILED: "orders_ordertolookat_changelist",
+    AlertKind.NOT_READY: "seckill_sale_changelist",
+}
+
+
+def watch() -> int:
+    """Look at everything once. Returns how many messages were written. What a silent server knows stays as it was."""
+    AlertMessage.objects.filter(created_at__lt=Now() - KEPT_FOR).delete()
+    written = 0
+    with override(settings.ALERT_LANGUAGE):
+        for look in LOOKS:
+            found = looked(look)
+            if found is not None:
+                written += note_changes(found)
+    return written
+
+
+def looked(look: Callable[[], Look]) -> Look | None:
+    """None while a server is away, or after a mistake of the shop: the other looks go on."""
+    work = f"alert look: {look.__name__}"
+    try:
+        found = look()
+    except AWAY as error:
+        outages.wait(work, error)
+        return None
+    except Exception:
+        log.exception("alert_look_failed", look=look.__name__)
+        return None
+    outages.go_on(work)
+    return found
+
+
+def note_changes(look: Look) -> int:
+    """Begin and end alerts, with their messages. Returns how many messages were written."""
+    with transaction.atomic():
+        known = dict(Alert.objects.filter(kind=look.kind).values_list("subject", "title"))
+        began = [
+            title for subject, title in look.on.items() if subject not in known and begin(look.kind, subject, title)
+        ]
+        ended = [
+            known[subject]
+            for subject in sorted(known.keys() - look.on.keys() - set(look.unknown))
+            if end(look.kind, subject) and (look.says_rest or subject in look.off)
+        ]
+        texts = [text(titles) for text, titles in ((BEGAN[look.kind], began), (OVER[look.kind], ended)) if titles]
+        messages = [message for text in texts for message in messages_of(text, look.kind)]
+        AlertMessage.objects.bulk_create(messages)
+        failpoints.reach("alerts.before_commit")
+    return len(messages)
+
+
+def begin(kind: AlertKind, subject: str, title: str) -> bool:
+    """False if another process was faster."""
+    return Alert.objects.get_or_create(kind=kind, subject=subject, defaults={"title": title[:500]})[1]
+
+
+def end(kind: AlertKind, subject: str) -> bool:
+    return Alert.objects.filter(kind=kind, subject=subject).delete()[0] == 1
+
+
+def messages_of(text: str, kind: AlertKind) -> Iterable[AlertMessage]:
+    whole = f"{settings.SHOP_NAME}: {text}\n{settings.SHOP_URL}{reverse(f'admin:{PAGES[kind]}')}"
+    channels = {
+        AlertMessage.Channel.MAIL: settings.ALERT_MAILS,
+        AlertMessage.Channel.WEBHOOK: settings.ALERT_WEBHOOK_URL,
+    }
+    return [
+        AlertMessage(channel=channel, text=whole, next_attempt_at=Now())
+        for channel, is_set in channels.items()
+        if is_set
+    ]
+
+
+def listed(titles: Sequence[str]) -> str:
+    named = ", ".join(titles[:NAMED_MAX])
+    others = len(titles) - NAMED_MAX
+    return _("%(named)s and %(count)d more") % {"named": named, "count": others} if others > 0 else named
+
+
+BEGAN: dict[AlertKind, Callable[[Sequence[str]], str]] = {
+    AlertKind.SOLD_OUT: lambda titles: _("Sold out: %(what)s") % {"what": listed(titles)},
+    AlertKind.LAG: lambda titles: (
+        _("Reservations wait to become orders, the oldest for %(time)s.") % {"time": listed(titles)}
+    ),
+    AlertKind.DIFFERENCE: lambda titles: _("An audit found a difference: %(what)s") % {"what": listed(titles)},
+    AlertKind.REFUND_FAILED: lambda titles: _("Refund failed: %(what)s") % {"what": listed(titles)},
+    AlertKind.NOT_READY: lambda titles: (
+        _("Opens within the hour and is not ready: %(what)s") % {"what": listed(titles)}
+    ),
+}
+OVER: dict[AlertKind, Callable[[Sequence[str]], str]] = {
+    AlertKind.SOLD_OUT: lambda titles: _("Units are left again: %(what)s") % {"what": listed(titles)},
+    AlertKind.LAG: lambda _titles: _("Reservations become orders in time again."),
+    AlertKind.DIFFERENCE: lambda titles: _("The difference is gone: %(what)s") % {"what": listed(titles)},
+    AlertKind.REFUND_FAILED: lambda titles: _("The failed refund is dealt with: %(what)s") % {"what": listed(titles)},
+    AlertKind.NOT_READY: lambda titles: _("Ready now: %(what)s") % {"what": listed(titles)},
+}

@@ -1,0 +1,77 @@
+"""A draft sale as buyers will see it, for staff. It is a page of the admin, so no page cache ever has it."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.views.decorators.http import require_safe
+
+from seckill.ledger import Counters
+from seckill.live.offers import Offer, offer_from
+from seckill.models import Sale, SaleItem
+from seckill.pages import sale_context, with_items
+from seckill.publication import terms_of
+from seckill.staff.permissions import may_see_sales
+from shop.times.timestamps import to_ms
+
+
+@require_safe
+def preview_page(request: HttpRequest, sale_id: int, language: str) -> HttpResponse:
+    """For `AdminSite.admin_view`, which lets no browser keep it."""
+    if not may_see_sales(request):
+        raise PermissionDenied
+    if language not in dict(settings.LANGUAGES):
+        raise Http404
+    sale = get_object_or_404(with_items(Sale.objects.all()), pk=sale_id)
+    back = reverse("admin:seckill_sale_change", args=[sale.pk])
+    if sale.is_published:
+        messages.info(request, _("This sale is published: buyers see it on its own page."))
+        return redirect(back)
+    now = timezone.now()
+    with override(language):
+        context = {
+            **sale_context(sale, offers_of_draft(sale, now=now), now=now, path=sale.get_absolute_url()),
+            "buy_form": "seckill/_preview_buy.html",
+            "back_url": back,
+            "previews": previews_of(sale),
+        }
+        return HttpResponse(render_to_string("seckill/preview.html", context, request=request))
+
+
+def previews_of(sale: Sale) -> list[tuple[str, str, str]]:
+    """For each language its code, its own name, and the address of the preview."""
+    return [
+        (code, name, reverse("admin:seckill_sale_preview", args=[sale.pk, code])) for code, name in settings.LANGUAGES
+    ]
+
+
+def offers_of_draft(sale: Sale, *, now: datetime) -> list[Offer]:
+    return [offer_from(item, counters_of_draft(item, now=now), had=0, now=now) for item in sale.items.all()]
+
+
+def counters_of_draft(item: SaleItem, *, now: datetime) -> Counters:
+    """What the store would say of the item, had it been published and nobody bought it."""
+    terms = terms_of(item)
+    return Counters(
+        now_ms=to_ms(now),
+        opens_ms=terms.opens_ms,
+        closes_ms=terms.closes_ms,
+        hold_ms=terms.hold_ms,
+        per_buyer_max=terms.per_buyer_max,
+        price_minor=terms.price_minor,
+        currency=terms.currency,
+        state="open",
+        quantity=terms.quantity,
+        left=terms.quantity,
+        held=0,
+        sold=0,
+        reservations=0,
+    )

@@ -1,0 +1,294 @@
+"""Changes above the bounds wait for another person with the same right, and are made once."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders.approvals.approval_requests import decide
+from orders.approvals.carrying_out import carry_out, carry_out_approved
+from orders.life import lifecycle
+from orders.models import ApprovalRequest, Order, OrderStatus, Refund
+from seckill.changes.journal import make_change
+from seckill.models import Sale, SaleChange, SaleItem
+from shop.models import Variant
+from tests.steps.at_once import at_once
+from tests.steps.crash import killed_at
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import ORDERS, admin_page, control_form, control_page, messages_on, publish_page, was_checked
+from tests.steps.store import counters_of
+
+Kind = ApprovalRequest.Kind
+Status = ApprovalRequest.Status
+LIST = "/admin/orders/approvalrequest/"
+
+
+@pytest.fixture
+def first(db: None) -> User:
+    return clerk("first")
+
+
+@pytest.fixture
+def second(db: None) -> User:
+    return clerk("second")
+
+
+@pytest.fixture(autouse=True)
+def _bounds(settings: Settings) -> None:
+    settings.APPROVAL_REFUND_ABOVE = 1000
+    settings.APPROVAL_UNITS_ABOVE = 10
+    settings.APPROVAL_PERCENT_OFF_ABOVE = 80
+
+
+@pytest.fixture
+def paid(order: Order) -> Order:
+    """1900 of minor units."""
+    assert lifecycle.pay(order_id=order.pk)
+    order.refresh_from_db()
+    return order
+
+
+def clerk(name: str) -> User:
+    person = User.objects.create_user(name, is_staff=True)
+    rights = ("view_sale", "change_sale", "view_order", "change_order")
+    person.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    return person
+
+
+def signed_in(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def ask_refund(person: User, order: Order, amount: str = "19.00", **sent: Any) -> list[str]:
+    form = {"refund_id": str(uuid4()), "amount": amount, "reason": "broken", **sent}
+    return messages_on(signed_in(person).post(f"{ORDERS}{order.pk}/refund/now/", form, follow=True))
+
+
+def ask_units(person: User, item: SaleItem, units: int, **sent: Any) -> list[str]:
+    form = control_form(units=units, **sent)
+    return messages_on(signed_in(person).post(control_page(item, SaleChange.Kind.ADD_UNITS), form, follow=True))
+
+
+def decision(person: User, asked: ApprovalRequest, word: str = "approve", reason: str = "seen") -> Any:
+    return signed_in(person).post(f"{LIST}{asked.pk}/change/", {word: "", "reason": reason}, follow=True)
+
+
+def only_request() -> ApprovalRequest:
+    return ApprovalRequest.objects.get()
+
+
+def test_a_refund_above_the_bound_waits_and_is_made_by_the_approval_of_another(
+    first: User, second: User, paid: Order
+) -> None:
+    assert ask_refund(first, paid) == [
+        "This is above the shop's bound: another person has to approve it, under “Approvals”."
+    ]
+    assert not Refund.objects.exists()
+    assert messages_on(decision(second, only_request())) == ["Approved and carried out."]
+    refund, asked = Refund.objects.get(), only_request()
+    assert (refund.pk, refund.amount_minor, refund.made_by, refund.reason) == (asked.pk, 1900, first, "broken")
+    assert (asked.status, asked.decided_by, asked.decision_reason) == (Status.DONE, second, "seen")
+    paid.refresh_from_db()
+    assert paid.status == OrderStatus.REFUND_DUE
+    assert "Approved the request of first" in LogEntry.objects.get(user=second).change_message
+
+
+def test_a_smaller_refund_is_made_at_once_and_small_ones_count_together(first: User, paid: Order) -> None:
+    ask_refund(first, paid, "6.00")
+    assert Refund.objects.get().amount_minor == 600
+    ask_refund(first, paid, "6.00")
+    assert Refund.objects.count() == 1
+    assert only_request().details["amount_minor"] == 600
+
+
+def test_nobody_approves_their_own_request(first: User, paid: Order) -> None:
+    ask_refund(first, paid)
+    assert decision(first, only_request()).status_code == 403
+    assert not decide(request_id=only_request().pk, decided_by=first, is_approved=True, reason="me")
+    with pytest.raises(IntegrityError, match="by_another_person"), transaction.atomic():
+        ApprovalRequest.objects.update(decided_by=first)
+    assert only_request().status == Status.WAITING
+    page = signed_in(first).get(f"{LIST}{only_request().pk}/change/").content.decode()
+    assert "nobody approves their own request" in page
+
+
+def test_only_somebody_with_the_same_right_decides(first: User, paid: Order) -> None:
+    ask_refund(first, paid)
+    reader = User.objects.create_user("reader", is_staff=True)
+    reader.user_permissions.set(Permission.objects.filter(codename__in=("view_order", "change_sale")))
+    assert decision(reader, only_request()).status_code == 403
+    seller = User.objects.create_user("seller", is_staff=True)
+    seller.user_permissions.set(Permission.objects.filter(codename="change_sale"))
+    # Requests about orders are not shown to somebody who may not see orders.
+    assert decision(seller, only_request()).status_code in (403, 404)
+    assert only_request().status == Status.WAITING
+
+
+def test_a_declined_request_changes_nothing_and_keeps_its_reason(first: User, second: User, paid: Order) -> None:
+    ask_refund(first, paid)
+    assert decision(second, only_request(), reason=" ").context["form"].errors
+    decision(second, only_request(), "decline", "the goods are fine")
+    asked = only_request()
+    assert (asked.status, asked.decision_reason) == (Status.DECLINED, "the goods are fine")
+    assert not Refund.objects.exists()
+    # It is over: a later approval is none, and the refund can be asked for again.
+    decision(second, asked)
+    assert not Refund.objects.exists()
+    ask_refund(first, paid)
+    assert ApprovalRequest.objects.filter(status=Status.WAITING).count() == 1
+
+
+def test_a_request_expires(first: User, second: User, paid: Order) -> None:
+    ask_refund(first, paid)
+    ApprovalRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert messages_on(decision(second, only_request())) == ["This request no longer waits. Nothing was changed."]
+    assert not Refund.objects.exists()
+    assert carry_out_approved() == 1
+    assert only_request().status == Status.EXPIRED
+
+
+def test_a_form_that_is_sent_twice_asks_once_and_a_second_request_waits_for_the_first(
+    first: User, second: User, paid: Order
+) -> None:
+    same = {"refund_id": str(uuid4())}
+    ask_refund(first, paid, **same)
+    ask_refund(first, paid, **same)
+    assert ask_refund(second, paid) == ["A request for this already waits for another person. No second one was made."]
+    assert str(only_request().pk) == same["refund_id"]
+
+
+def test_what_changed_since_is_refused_at_the_approval(first: User, second: User, paid: Order) -> None:
+    ask_refund(first, paid)
+    assert lifecycle.refund(order_id=paid.pk, units_back=False)
+    assert "no longer possible" in messages_on(decision(second, only_request()))[0]
+    assert only_request().status == Status.REFUSED
+    assert Refund.objects.count() == 1
+
+
+@pytest.mark.parametrize("moment", ["approvals.before", "approvals.after"])
+def test_a_process_that_is_killed_leaves_it_to_the_sweep(first: User, second: User, paid: Order, moment: str) -> None:
+    ask_refund(first, paid)
+    assert decide(request_id=only_request().pk, decided_by=second, is_approved=True, reason="seen")
+    with killed_at(moment):
+        carry_out(only_request().pk)
+    assert only_request().status == Status.APPROVED
+    carry_out_approved()
+    assert only_request().status == Status.DONE
+    assert Refund.objects.get().amount_minor == 1900
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_ten_who_approve_at_once_one_does_and_ten_who_carry_out_make_one_refund(first: User, paid: Order) -> None:
+    ask_refund(first, paid)
+    request_id = only_request().pk
+    people = [clerk(f"clerk-{number}") for number in range(10)]
+
+    def approve(person: User) -> bool:
+        decided = decide(request_id=request_id, decided_by=person, is_approved=True, reason="seen")
+        carry_out(request_id)
+        return decided
+
+    assert sum(at_once([partial(approve, person) for person in people])) == 1
+    assert Refund.objects.get().pk == request_id
+    assert only_request().status == Status.DONE
+
+
+def test_units_above_the_bound_wait_and_small_steps_count_together(first: User, second: User, item: SaleItem) -> None:
+    ask_units(first, item, 6)
+    assert counters_of(item).quantity == 11
+    ask_units(first, item, 6, reason="more came")
+    assert counters_of(item).quantity == 11
+    assert "6 units were added" in messages_on(decision(second, only_request()))[0]
+    assert counters_of(item).quantity == 17
+    entry = SaleChange.objects.latest("pk")
+    assert (entry.made_by, entry.reason) == (first, "more came")
+    # Once more changes nothing.
+    ApprovalRequest.objects.update(status=Status.APPROVED)
+    carry_out_approved()
+    assert counters_of(item).quantity == 17
+
+
+def test_units_that_are_no_longer_in_stock_are_refused(first: User, second: User, item: SaleItem) -> None:
+    ask_units(first, item, 50)
+    Variant.objects.update(available=3)
+    assert "Only 3 units" in messages_on(decision(second, only_request()))[0]
+    assert (counters_of(item).quantity, only_request().status) == (5, Status.REFUSED)
+
+
+@pytest.fixture
+def cheap(db: None) -> SaleItem:
+    return make_item(
+        make_product(slug="cup", name="Cup", price_minor=9900), price_minor=100, published=False, opens_in_seconds=900
+    )
+
+
+def publish(person: User, draft: SaleItem) -> Any:
+    was_checked(draft.sale)
+    client, page = signed_in(person), publish_page(draft.sale)
+    risks = [risk.key for risk in client.get(page).context["risks"]]
+    return client.post(page, {"confirmed": risks}, follow=True)
+
+
+def test_a_price_far_below_waits_with_the_points_that_were_confirmed(
+    first: User, second: User, cheap: SaleItem
+) -> None:
+    publish(first, cheap)
+    assert not Sale.objects.get().is_published
+    assert "% off" in only_request().reason
+    decision(second, only_request())
+    assert Sale.objects.get().is_published
+    assert only_request().status == Status.DONE
+
+
+def test_a_draft_that_was_changed_since_is_not_published(first: User, second: User, cheap: SaleItem) -> None:
+    publish(first, cheap)
+    SaleItem.objects.update(price_minor=1)
+    assert "changed since" in messages_on(decision(second, only_request()))[0]
+    assert not Sale.objects.get().is_published
+
+
+def test_without_bounds_nothing_waits(first: User, paid: Order, cheap: SaleItem, settings: Settings) -> None:
+    settings.APPROVAL_REFUND_ABOVE = settings.APPROVAL_UNITS_ABOVE = settings.APPROVAL_PERCENT_OFF_ABOVE = None
+    ask_refund(first, paid)
+    publish(first, cheap)
+    assert Refund.objects.exists()
+    assert not Sale.objects.filter(published_at=None).exists()
+    assert not ApprovalRequest.objects.exists()
+
+
+def test_the_action_of_the_list_leaves_out_what_needs_another_person(first: User, paid: Order) -> None:
+    sent = {"action": "refund_orders", "_selected_action": [str(paid.pk)], "confirmed": "yes"}
+    said = messages_on(signed_in(first).post(ORDERS, sent, follow=True))
+    assert said[0].startswith("Another person has to approve these refunds.")
+    assert not Refund.objects.exists()
+
+
+def test_the_list_and_the_first_page_show_what_waits(first: User, second: User, paid: Order) -> None:
+    ask_refund(first, paid, reason="<script>alert(1)</script>")
+    page = signed_in(second).get(LIST).content.decode()
+    assert "Refund 19.00 CNY" in page or "refund 19.00 CNY" in page
+    assert "<script>alert" not in page
+    assert signed_in(second).get(f"{LIST}?status=waiting").context["cl"].result_count == 1
+    shown = signed_in(second).get(f"{LIST}{only_request().pk}/change/").content.decode()
+    assert "<script>alert" not in shown
+
+
+def test_a_request_of_an_unknown_id_is_not_found(second: User) -> None:
+    assert signed_in(second).get(f"{LIST}{UUID(int=1)}/change/").status_code in (302, 404)
+
+
+def test_a_pending_addition_still_counts(first: User, item: SaleItem) -> None:
+    make_change(kind=SaleChange.Kind.ADD_UNITS, item_id=item.pk, units=10, reason="x", made_by=first)
+    ask_units(first, item, 1)
+    assert only_request().kind == Kind.ADD_UNITS
+    assert admin_page(item.sale)

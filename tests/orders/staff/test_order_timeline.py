@@ -1,0 +1,144 @@
+"""The page of an order tells all that happened in one list, in the order of time, and who of the staff did it."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders import tasks
+from orders.models import Order, OrderNote, Payment
+from orders.staff.order_timeline import NOTES_MAX
+from seckill.models import SaleItem
+from tests.steps.buying import order_of, with_address
+from tests.steps.paying import make_events
+from tests.steps.staff import ORDERS, admin_page, employee, messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
+
+
+@pytest.fixture
+def order(buyer: User, item: SaleItem) -> Order:
+    with_address(buyer)
+    return order_of(item, buyer)
+
+
+def press(client: Client, order: Order, step: str, **sent: Any) -> None:
+    client.post(f"{ORDERS}{order.pk}/{step}/now/", {"confirmed": "yes", **sent})
+
+
+def add_note(client: Client, order: Order, text: str, note_id: str = "") -> Any:
+    return client.post(f"{ORDERS}{order.pk}/notes/", {"note_id": note_id or uuid4(), "text": text}, follow=True)
+
+
+def told(client: Client, order: Order) -> list[Any]:
+    moments: list[Any] = client.get(admin_page(order)).context["moments"]
+    return moments
+
+
+def test_an_order_is_told_from_its_placing_to_the_refund(client: Client, order: Order) -> None:
+    # Given an order that was paid, sent, noted and refunded in part
+    recorded = {f"order-{order.pk}-amount": "19.00", f"order-{order.pk}-reference": "TX-1"}
+    press(client, order, "record-payment", **recorded)
+    tasks.send_mails()
+    press(client, order, "ship", carrier="SF Express", tracking_number="SF123456789")
+    add_note(client, order, "Called about the colour.")
+    press(client, order, "refund", refund_id=str(uuid4()), amount="5.00", reason="scratched")
+    # Then its page tells it in this order
+    moments = told(client, order)
+    assert [moment.at for moment in moments] == sorted(moment.at for moment in moments)
+    heads = [moment.what for moment in moments if not moment.what.startswith(("Mail", "Invoice"))]
+    assert heads == ["Placed", "Payment recorded", "Parcel sent", "Note", "Refund"]
+    # And each step of the staff is told once, with its person
+    assert {moment.by for moment in moments if moment.what in heads[1:]} == {"manager"}
+    sent = next(moment for moment in moments if moment.what == "Parcel sent")
+    assert "Sent with SF Express SF123456789." in sent.text
+    refund = moments[-1]
+    assert "scratched" in refund.text
+    assert refund.tone == "wait"
+    mails = {moment.what: moment for moment in moments if moment.what.startswith("Mail")}
+    assert (mails["Mail: confirmation"].text, mails["Mail: shipped"].text) == ("sent", "due")
+
+
+def test_a_sent_mail_leads_to_its_text_and_is_sent_again_by_those_who_may(client: Client, order: Order) -> None:
+    press(client, order, "record-payment", **{f"order-{order.pk}-amount": "19.00", f"order-{order.pk}-reference": "T"})
+    tasks.send_mails()
+    mail = order.mails.get()
+    again = f"/admin/orders/mail/{mail.pk}/again/"
+    page = client.get(admin_page(order)).content.decode()
+    assert f'href="/admin/orders/mail/{mail.pk}/change/"' in page
+    assert f'href="{again}"' in page
+    client.force_login(employee("view_order"))
+    page = client.get(admin_page(order)).content.decode()
+    assert f'href="/admin/orders/mail/{mail.pk}/change/"' in page
+    assert again not in page
+
+
+def test_what_the_payment_company_did_and_reported_is_told(client: Client, order: Order) -> None:
+    make_events([order])
+    payment = order.payments.get()
+    Payment.objects.update(status=Payment.Status.CAPTURED, captured_at=timezone.now(), provider_reference="pi_77")
+    moments = {moment.what: moment.text for moment in told(client, order)}
+    assert moments["Paid"] == f"19.00 CNY · {payment.provider} · pi_77"
+    assert any(what.startswith("Reported by") for what in moments)
+
+
+def test_a_cancelled_order_says_so_once_and_by_whom(client: Client, order: Order) -> None:
+    press(client, order, "cancel")
+    ended = [moment for moment in told(client, order) if "ancelled" in moment.what + moment.text]
+    assert [(moment.what, moment.by, moment.tone) for moment in ended] == [("Cancelled", "manager", "bad")]
+
+
+def test_a_note_has_its_author_and_is_for_the_staff_alone(client: Client, order: Order, buyer: User) -> None:
+    add_note(client, order, "Called twice <b>about</b> it.")
+    note = OrderNote.objects.get()
+    assert str(note.made_by) == "manager"
+    page = client.get(admin_page(order)).content.decode()
+    assert "Called twice &lt;b&gt;about&lt;/b&gt;" in page
+    assert "by manager" in page
+    client.force_login(buyer)
+    assert "Called twice" not in client.get(order.get_absolute_url()).content.decode()
+
+
+def test_a_note_that_is_sent_twice_is_kept_once_and_an_empty_one_is_asked_for_again(
+    client: Client, order: Order
+) -> None:
+    note_id = str(uuid4())
+    for _ in range(2):
+        assert messages_on(add_note(client, order, "Called.", note_id)) == ["The note is saved."]
+    assert OrderNote.objects.count() == 1
+    assert "This field is required." in add_note(client, order, "  ").content.decode()
+    assert add_note(client, order, "x" * 5001).status_code == 200
+    assert OrderNote.objects.count() == 1
+
+
+def test_a_note_cannot_be_moved_to_another_order(client: Client, order: Order, rival: User, item: SaleItem) -> None:
+    other = order_of(item, rival)
+    note_id = str(uuid4())
+    add_note(client, order, "Called.", note_id)
+    add_note(client, other, "Stolen.", note_id)
+    assert [(note.order_id, note.text) for note in OrderNote.objects.all()] == [(order.pk, "Called.")]
+
+
+def test_a_packer_adds_a_note_and_an_analyst_does_not(client: Client, order: Order) -> None:
+    packer = employee("view_order", "ship_order")
+    client.force_login(packer)
+    assert "Add a note" in client.get(admin_page(order)).content.decode()
+    add_note(client, order, "The box is dented.")
+    packer.user_permissions.clear()
+    assert client.post(f"{ORDERS}{order.pk}/notes/", {"text": "x"}).status_code == 403
+    assert OrderNote.objects.count() == 1
+
+
+def test_the_note_of_an_author_whose_account_was_deleted_stays(client: Client, order: Order) -> None:
+    gone = User.objects.create_user("gone", is_staff=True)
+    OrderNote.objects.create(order=order, text="Called.", made_by=gone)
+    gone.delete()
+    assert "Called." in client.get(admin_page(order)).content.decode()
+
+
+def test_no_more_notes_are_read_than_a_person_can(client: Client, order: Order) -> None:
+    OrderNote.objects.bulk_create(OrderNote(order=order, text=f"note {number}") for number in range(NOTES_MAX + 5))
+    assert sum(moment.is_note for moment in told(client, order)) == NOTES_MAX
