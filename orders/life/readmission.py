@@ -89,7 +89,7 @@ def reason_against(receipt: Receipt, item: SaleItem) -> Reason | None:
 
 
 def refuse(receipt: Receipt, reason: Reason) -> Readmission:
-    """Note it for staff, once for each reservation. The sale of an item that was deleted is nobody's any more."""
+    """Note it for staff, once for each reservation. Nothing is noted about an item that was deleted."""
     if SaleItem.objects.filter(pk=receipt.item_id).exists():
         row = RefusedReceipt(
             pk=receipt.reservation_id,

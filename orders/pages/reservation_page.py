@@ -68,15 +68,27 @@ def redirect_after(request: HttpRequest, receipt: Receipt | None) -> HttpRespons
         raise Http404
     try:
         take(action="receipt", rate=settings.PASS_LIMIT, key=str(receipt.buyer_id))
-        result = bring_back(receipt)
+        why_not = why_not_back(receipt)
     except LimitReached as error:
         return problems.limit_reached(request, error)
     except StoreUnreachable:
-        result = Readmission.UNAVAILABLE
-    if result is Readmission.LOST:
-        messages.error(request, lost_text())
-    elif result is Readmission.LIMIT_REACHED:
-        messages.error(request, refusal_detail(limit_reached(receipt)))
-    elif result is Readmission.UNAVAILABLE:
-        messages.warning(request, _("We cannot look up your reservation right now. Please try again in a moment."))
+        why_not = not_now()
+    if why_not:
+        messages.error(request, why_not)
     return HttpResponseRedirect(request.get_full_path())
+
+
+def why_not_back(receipt: Receipt) -> str:
+    """Bring the reservation back. Returns why that cannot be; empty if it is there. Raises StoreUnreachable."""
+    match bring_back(receipt):
+        case Readmission.LOST:
+            return lost_text()
+        case Readmission.LIMIT_REACHED:
+            return refusal_detail(limit_reached(receipt))
+        case Readmission.UNAVAILABLE:
+            return not_now()
+    return ""
+
+
+def not_now() -> str:
+    return _("We cannot look up your reservation right now. Please try again in a moment.")

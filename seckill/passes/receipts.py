@@ -2,7 +2,7 @@
 
 Each yes carries one (`seckill/api/views.py`), and it says all that the store knows of the reservation: the id, which
 contains the item, the buyer, the units, their price, and the deadline. So a yes survives the store with its buyer.
-It is good for nothing else: `orders/life/returned_receipts.py` gives units for it once, and only while there are some.
+It is good for nothing else: `orders/life/readmission.py` gives units for it once, and only while there are some.
 """
 
 import hmac

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
+from orders.account.person_data import person_data
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus, RefusedReceipt
 from orders.repair.audit import audit
@@ -169,6 +170,8 @@ def test_units_that_others_were_promised_since_are_not_taken_from_them(
     row = RefusedReceipt.objects.get()
     assert (row.pk, row.buyer, row.item, row.units) == (reservation_of(receipt), buyer, item, 1)
     assert (row.reason, row.price_minor, row.currency, row.done_at) == (Reason.UNITS_GONE, 1900, "CNY", None)
+    # The buyer's copy of all that the shop keeps has it too.
+    assert [kept["reservation_id"] for kept in person_data(buyer)["lost_reservations"]] == [row.pk]
 
 
 def test_units_that_come_back_can_be_had_and_the_list_is_empty_again(item: SaleItem, buyer: User, receipt: str) -> None:

@@ -6,6 +6,8 @@ import { hasEnded } from "./item_state.js";
 
 // After this time nobody looks for a lost reservation any more.
 const KEPT_MS = 86_400_000;
+// After these refusals no later try can succeed, or none is needed.
+const SPENT = ["receipt_invalid", "receipt_of_another_buyer", "limit_reached"];
 
 export class Receipts {
   constructor(key) { this.prefix = `receipt:${key}:`; }
@@ -52,7 +54,7 @@ export class Receipts {
     if (!receipt) return null;
     const { ok, code, body } = await bringReceipt(receipt);
     if (ok) return body;
-    if (code !== "reservation_lost") this.forget({ id });
+    if (SPENT.includes(code)) this.forget({ id });
     return { status: "lost", code, title: body.title, detail: body.detail };
   }
 }
