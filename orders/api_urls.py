@@ -2,6 +2,7 @@ from django.urls import path
 
 from orders.api import orders
 from orders.api.delivery_address import OrderAddressView
+from orders.api.lost_reservation import ReceiptView
 from orders.api.me import MeView
 from orders.cart.api import CartView
 from orders.checkout.api import CheckoutView, ShippingMethodsView
@@ -13,6 +14,7 @@ urlpatterns = [
     path("shipping-methods/", ShippingMethodsView.as_view(), name="api-shipping-methods"),
     path("checkout/", CheckoutView.as_view(), name="api-checkout"),
     path("reservations/<uuid:reservation_id>/", orders.ReservationStatusView.as_view(), name="api-reservation"),
+    path("receipts/", ReceiptView.as_view(), name="api-receipts"),
     path("orders/", orders.OrderListView.as_view(), name="api-orders"),
     path("orders/<uuid:number>/", orders.OrderView.as_view(), name="api-order"),
     path("orders/<uuid:number>/pay/", orders.PayView.as_view(), name="api-order-pay"),

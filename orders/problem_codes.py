@@ -62,6 +62,25 @@ PROBLEMS = [
         _("Unpaid orders of guests hold as much as they may: of a network, or of a product."),
         _("Sign in and check out again, or wait as many seconds as Retry-After says."),
     ),
+    # The receipt of a reservation
+    Explained(
+        "receipt_invalid",
+        400,
+        _("This shop did not issue the receipt, or it was altered."),
+        _("Send the receipt as it was in the answer to the reservation."),
+    ),
+    Explained(
+        "receipt_of_another_buyer",
+        403,
+        _("The receipt belongs to another buyer than the one who is signed in."),
+        _("Sign in as the buyer who reserved."),
+    ),
+    Explained(
+        "reservation_lost",
+        409,
+        _("The shop has lost the reservation, and its units have gone since. Staff see it in their list."),
+        _("Tell the buyer. Repeating the call is safe: units that come back may be had."),
+    ),
     # The order
     Explained(
         "not_awaiting_payment",

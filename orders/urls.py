@@ -4,7 +4,7 @@ from orders.account import pages as account_pages
 from orders.cart import pages as cart_pages
 from orders.checkout import pages as checkout_pages
 from orders.invoices import pages as invoice_pages
-from orders.pages import delivery_page, guest_orders, my_orders, order_list
+from orders.pages import delivery_page, guest_orders, my_orders, order_list, reservation_page
 from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
@@ -36,6 +36,6 @@ urlpatterns = [
     path("orders/<uuid:number>/pay/", my_orders.pay, name="order-pay"),
     path("orders/<uuid:number>/address/", delivery_page.address, name="order-address"),
     path("orders/<uuid:number>/cancel/", my_orders.cancel, name="order-cancel"),
-    path("reservations/<uuid:reservation_id>/", my_orders.reservation, name="reservation"),
+    path("reservations/<uuid:reservation_id>/", reservation_page.reservation, name="reservation"),
     path("pay/simulated/<str:reference>/", simulated_pages.payment, name="simulated-payment"),
 ]

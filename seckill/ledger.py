@@ -1,6 +1,6 @@
-"""The Lua scripts as Python functions: publish, reserve, confirm, release, adjust, restore, forget, archive.
+"""The Lua scripts as Python functions: publish, reserve, readmit, confirm, release, adjust, restore, forget, archive.
 
-Also reads items and holds.
+Also reads the figures of items.
 
 Every function makes one round trip to the reservation store. Expected answers are words; if the store cannot be
 reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
@@ -8,7 +8,6 @@ reached, does not answer in time, or refuses to write, StoreUnreachable is raise
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -19,14 +18,13 @@ from seckill.ledger_words import (
     Archived,
     Confirmed,
     Forgotten,
-    Hold,
     Published,
+    Readmitted,
     Released,
     ReleaseReason,
     Restoration,
     RestoreAs,
     Restored,
-    hold_from,
     note_from,
     number_from,
 )
@@ -37,6 +35,9 @@ from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
 from seckill.store.pipeline.asking import Pipelines
+
+# The words after which a reservation is in the store that was not there before.
+NEW_YES = (Outcome.RESERVED, Readmitted.READMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +136,34 @@ class Counters:
 def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
+    return reservation_from(ask_for_yes(scripts.RESERVE, item_id=item_id, keys=keys, args=args))
+
+
+def readmit(
+    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int, reserved_ms: int, deadline_ms: int
+) -> Readmitted:
+    """Hold the units of a receipt again, whose reservation the store has lost. Idempotent by `reservation_id`."""
+    keys = keys_of(item_id)
+    slots = (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest)
+    args = (str(reservation_id), buyer_id, units, reserved_ms, deadline_ms, settings.SECKILL_BACKLOG_MAX)
+    return Readmitted(ask_for_yes(scripts.READMIT, item_id=item_id, keys=slots, args=args)[0])
+
+
+def ask_for_yes(
+    script: scripts.Script, *, item_id: int, keys: tuple[str, ...], args: Sequence[scripts.Argument]
+) -> list[str]:
+    """The answer of a script. If it is a yes, enough replicas have it."""
 
     def run(client: Redis) -> list[str]:
         with PinnedConnection(client) as connection:
-            answer = scripts.RESERVE.run_packed(connection, keys=keys, args=args)
-            if answer[0] == Outcome.RESERVED:
+            answer = script.run_packed(connection, keys=keys, args=args)
+            if answer[0] in NEW_YES:
                 wait_for_replicas(connection)
             elif answer[0] == Outcome.ALREADY_RESERVED:
                 wait_for_what_was_read(connection, item_id=item_id)
             return answer
 
-    return reservation_from(ask(run, item_id=item_id))
+    return ask(run, item_id=item_id)
 
 
 async def reserve_in_pipeline(
@@ -356,45 +374,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
         return None
 
 
-def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
-    """How many units of each item the buyer has, held and bought; 0 if that cannot be read.
-
-    One round trip for each server; items of a silent server are missing. Raises StoreUnreachable if none answers.
-    """
-
-    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:
-        pipeline = client.pipeline(transaction=False)
-        for item_id in item_ids:
-            pipeline.hget(keys_of(item_id).buyers, str(buyer_id))
-        found = zip(item_ids, pipeline.execute(), strict=True)
-        return {item_id: int(units) if units and units.isdigit() else 0 for item_id, units in found}
-
-    return ask_each(read, item_ids=item_ids)
-
-
 def clock_ms(*, item_id: int) -> int:
     """The clock of the item's server, in milliseconds since 1970. The item opens, closes and counts down by it."""
     seconds, microseconds = ask(lambda client: client.time(), item_id=item_id)
     return int(seconds) * 1000 + int(microseconds) // 1000
-
-
-def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
-    """The hold of a reservation; None if the store has none, or it cannot be read."""
-    key, name = keys_of(item_id).holds, str(reservation_id)
-    value: Any = ask(lambda client: client.hget(key, name), item_id=item_id)
-    return hold_from(value) if value else None
-
-
-def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
-    """`find_hold` for an answer to the buyer. Waits until enough replicas have the hold: the answer is a yes too."""
-
-    def read(client: Redis) -> Any:
-        with PinnedConnection(client) as connection:
-            connection.send_command("HGET", keys_of(item_id).holds, str(reservation_id))
-            value = connection.read_response()
-            if value:
-                wait_for_what_was_read(connection, item_id=item_id)
-            return value
-
-    value = ask(read, item_id=item_id)
-    return hold_from(value) if value else None

@@ -20,6 +20,15 @@ class Published(StrEnum):
     PUBLISHED = "published"
 
 
+class Readmitted(StrEnum):
+    UNAVAILABLE = "unavailable"
+    ALREADY_RESERVED = "already_reserved"
+    HOLD_ENDED = "hold_ended"
+    LIMIT_REACHED = "limit_reached"
+    TOO_FEW_LEFT = "too_few_left"
+    READMITTED = "readmitted"
+
+
 class Confirmed(StrEnum):
     UNAVAILABLE = "unavailable"
     UNKNOWN_HOLD = "unknown_hold"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -23,7 +23,7 @@ from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts, unpaid_too_often
 from seckill.models import NoPass, Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
-from seckill.passes import passes
+from seckill.passes import passes, receipts
 from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
@@ -139,7 +139,10 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     if reservation.outcome not in ACCEPTED:
         messages.error(request, refusal_text(reservation))
         return back
-    return redirect("reservation", pass_.reservation_id)
+    receipt = receipts.issue(pass_=pass_, reservation_id=str(pass_.reservation_id), reservation=reservation)
+    return HttpResponseRedirect(
+        f"{reverse('reservation', args=[pass_.reservation_id])}?{urlencode({'receipt': receipt})}"
+    )
 
 
 def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:

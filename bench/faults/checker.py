@@ -6,16 +6,22 @@ from dataclasses import dataclass, field
 
 from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
-from bench.faults.wire.http_client import CHARGED
+from bench.faults.wire.http_client import BROUGHT_BACK, CHARGED, NOT_LOST
 from orders.models import SOLD, OrderStatus
 
 # Enough to find the others in the logs.
 EXAMPLES_MAX = 3
+# Why a receipt is refused: no units are left for it, or the buyer has others, up to the limit.
+GONE = ("reservation_lost", "limit_reached")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Counts of reservations and ordinary orders. `oversold` and `stuck` count units, `violations` says the rest."""
+    """Counts of reservations and ordinary orders. `oversold` and `stuck` count units, `violations` says the rest.
+
+    `brought_back` are yeses that were lost and are among the kept ones by their receipts; `refused` are those among the
+    not promised whose receipts came when their units had gone.
+    """
 
     told_yes: int
     kept: int
@@ -24,6 +30,8 @@ class Findings:
     duplicated: int
     oversold: int
     stuck: int
+    brought_back: int = 0
+    refused: int = 0
     violations: Sequence[str] = field(default_factory=list)
 
     @property
@@ -41,6 +49,8 @@ class Findings:
             duplicated=self.duplicated + other.duplicated,
             oversold=self.oversold + other.oversold,
             stuck=self.stuck + other.stuck,
+            brought_back=self.brought_back + other.brought_back,
+            refused=self.refused + other.refused,
             violations=[*self.violations, *other.violations],
         )
 
@@ -48,7 +58,10 @@ class Findings:
 def check(
     events: Sequence[Event], snapshot: StoreSnapshot, *, may_be_lost: Iterable[str] = (), quantity_moved: bool = False
 ) -> Findings:
-    """Compare. `may_be_lost` are yeses whose only copy the fault destroyed: the shop does not promise to keep them."""
+    """Compare. `may_be_lost` are yeses whose only copy in the shop the fault destroyed.
+
+    The shop does not promise to keep them, unless their buyers bring receipts: one that was accepted is a promise.
+    """
     orders: defaultdict[str, list[OrderRow]] = defaultdict(list)
     for order in snapshot.orders:
         orders[order.reservation_id].append(order)
@@ -56,7 +69,9 @@ def check(
     kept = {
         reservation_id for reservation_id, event in yes.items() if keeps_promise(event, orders.get(reservation_id, []))
     }
-    not_promised = ({*yes} - kept) & set(may_be_lost)
+    receipts = last_receipts(events)
+    promised_again = {pk for pk, outcome in receipts.items() if outcome in (BROUGHT_BACK, NOT_LOST)}
+    not_promised = (({*yes} - kept) & set(may_be_lost)) - promised_again
     return Findings(
         told_yes=len(yes),
         kept=len(kept),
@@ -65,6 +80,8 @@ def check(
         duplicated=duplicates(events, snapshot),
         oversold=oversold(snapshot),
         stuck=stuck(snapshot),
+        brought_back=len(kept & brought_back(events)),
+        refused=sum(receipts.get(pk) in GONE for pk in not_promised),
         violations=find_violations(events, snapshot, quantity_moved=quantity_moved),
     )
 
@@ -76,6 +93,19 @@ def first_yes(events: Sequence[Event]) -> dict[str, Event]:
         if event.is_yes:
             yes.setdefault(event.reservation_id, event)
     return yes
+
+
+def last_receipts(events: Sequence[Event]) -> dict[str, str]:
+    """Reservation id → the outcome of its receipt, when it was brought last."""
+    return {
+        event.reservation_id: event.outcome
+        for event in events
+        if event.action is Action.BRING_RECEIPT and event.is_answer
+    }
+
+
+def brought_back(events: Sequence[Event]) -> set[str]:
+    return {event.reservation_id for event in events if event.outcome == BROUGHT_BACK}
 
 
 def keeps_promise(yes: Event, orders: Sequence[OrderRow]) -> bool:

@@ -26,6 +26,8 @@ Client = TypeVar("Client", bound=BuyerClient)
 
 # The numbers of buyers that a fault adds start here, far above those of the trial's buyers.
 EXTRA_BUYERS_FIRST = 1_000
+# One of so many buyers does not keep receipts: nobody brings back what is lost of theirs.
+FORGETFUL = 5
 
 
 class Part(StrEnum):
@@ -84,6 +86,7 @@ class TrialContext:
                 credentials=of_buyer,
                 ports=self.ports if number % 2 else self.ports[::-1],
                 history=self.history,
+                keeps_receipts=bool((first + number) % FORGETFUL),
             )
             for number, of_buyer in enumerate(credentials)
         ]

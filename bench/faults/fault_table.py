@@ -25,6 +25,8 @@ COLUMNS = (
     "kept",
     "lost",
     "not promised",
+    "brought back",
+    "units gone",
     "duplicated",
     "oversold",
     "stuck",
@@ -52,7 +54,10 @@ def show(trials: Sequence[Trial], *, console: Console) -> None:
 
 def cells(trial: Trial) -> list[str]:
     found = trial.findings
-    counts = (found.told_yes, found.kept, found.lost, found.not_promised, found.duplicated, found.oversold, found.stuck)
+    counts = (
+        *(found.told_yes, found.kept, found.lost, found.not_promised, found.brought_back, found.refused),
+        *(found.duplicated, found.oversold, found.stuck),
+    )
     seconds = (trial.recovery_seconds, trial.settle_seconds, trial.slowest_refusal_seconds)
     return [*(str(count) for count in counts), *("–" if value is None else f"{value:.1f}" for value in seconds)]
 

@@ -20,6 +20,7 @@ class Action(StrEnum):
 
     RESERVE = "reserve"
     GET_RESERVATION = "get_reservation"
+    BRING_RECEIPT = "bring_receipt"
     OPEN_PAGE = "open_page"
     PAY = "pay"
     CANCEL = "cancel"

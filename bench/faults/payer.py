@@ -62,10 +62,13 @@ def cancel(client: BuyerClient, *, retry_seconds_max: float, stop: threading.Eve
 
 
 def order_number(client: BuyerClient, retry: Retry) -> str | None:
-    """The number of the reservation's order, as soon as it has one."""
-    found = retry.until(
-        lambda answer: bool(answer.body.get("order")), lambda attempt: client.get_reservation(attempt=attempt)
-    )
+    """The number of the reservation's order, as soon as it has one. A lost one is brought back, as by the page."""
+
+    def ask(attempt: int) -> Answer:
+        answer = client.get_reservation(attempt=attempt)
+        return client.bring_receipt(attempt=attempt) if answer.status == 404 and client.receipts else answer
+
+    found = retry.until(lambda answer: bool(answer.body.get("order")), ask)
     return str(found.body["order"]) if found else None
 
 

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill import ledger
+from seckill.items import holdings
 from seckill.ledger_words import Hold
 from seckill.models import Sale, SaleItem
 from seckill.outbox import outbox
@@ -189,7 +190,7 @@ def waiting_messages(reservation_ids: Sequence[UUID]) -> int:
 
 def holds_of(item_id: int, reservation_ids: set[str]) -> dict[str, Hold]:
     found = {
-        reservation_id: ledger.find_hold(item_id=item_id, reservation_id=UUID(reservation_id))
+        reservation_id: holdings.find_hold(item_id=item_id, reservation_id=UUID(reservation_id))
         for reservation_id in sorted(reservation_ids)
     }
     return {reservation_id: hold for reservation_id, hold in found.items() if hold is not None}

@@ -13,13 +13,14 @@ from bench.faults.buyer_journey import Demand, behaviour_from, journey
 from bench.faults.checker import Findings, check, first_yes, seconds_of_failed_calls
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
+from bench.faults.returning_buyers import bring_receipts
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, end_forgotten, new_goods, take_off_the_shelf
 from bench.faults.shopping.purchase_check import check_purchases, split
 from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
 from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
-from bench.faults.trial_sale import Credentials, Stock, credentials_for, retire
+from bench.faults.trial_sale import Stock, credentials_for, retire
 from bench.faults.wire.http_client import CALL_SECONDS_MAX, BuyerClient
 from orders.repair.audit import audit
 from seckill.models import SaleItem
@@ -70,11 +71,10 @@ class BuyerThreads:
         self._stop.set()
 
 
-def sale_journeys(context: TrialContext, *, demand: Demand, credentials: Sequence[Credentials]) -> list[Journey]:
+def sale_journeys(context: TrialContext, *, demand: Demand, clients: Sequence[BuyerClient]) -> list[Journey]:
     """Those of the buyers in the trial's sale."""
     return [
-        partial(journey, client, behaviour_from(demand, context.rng), item_id=context.item.pk)
-        for client in context.buyers(credentials)
+        partial(journey, client, behaviour_from(demand, context.rng), item_id=context.item.pk) for client in clients
     ]
 
 
@@ -127,7 +127,8 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     )
     probe.reserve(item_id=item.pk, units=1)
     fault = kind(context)
-    journeys = sale_journeys(context, demand=demand, credentials=credentials) + shopping_trips(context, demand=demand)
+    clients = context.buyers(credentials)
+    journeys = sale_journeys(context, demand=demand, clients=clients) + shopping_trips(context, demand=demand)
     buyers = BuyerThreads(trial=kind.name, journeys=journeys, demand=demand)
     buyers.start()
     try:
@@ -136,6 +137,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
         buyers.stop()
         shop.reset()
         raise
+    refused = bring_receipts(clients, item=item)
     reservation_ids = [of_buyer.reservation_id for of_buyer in [*credentials, probe_credentials]]
     snapshots, settle_seconds = await_settled(
         shop, take=lambda: take_snapshots(item_id=item.pk, reservation_ids=reservation_ids, goods=goods)
@@ -146,7 +148,10 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     ).plus(check_purchases(of_purchases, snapshots.shop))
     times = seconds_of_failed_calls(events, since_s=fault_run.injected_s, until_s=fault_run.undone_s)
     slowest = max(times, default=None) if kind.refusals_are_timed else None
-    more = further_violations(fault, snapshots, slowest=slowest, recovery_seconds=fault_run.recovery_seconds)
+    more = [
+        *refused,
+        *further_violations(fault, snapshots, slowest=slowest, recovery_seconds=fault_run.recovery_seconds),
+    ]
     retire(item)
     take_off_the_shelf(goods)
     return Trial(

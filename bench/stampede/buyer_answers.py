@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from bench.stampede.plan import NO_ANSWER, UNAVAILABLE, Answer, Call
-from seckill import ledger
+from seckill.items import holdings
 
 # Answers after which it is unknown whether the call took effect.
 IN_DOUBT = {NO_ANSWER, UNAVAILABLE}
@@ -59,4 +59,4 @@ def heard_by(calls: Mapping[int, Call], answers: Sequence[Answer]) -> BuyerAnswe
 
 def accepted_in_doubt(*, item_id: int, in_doubt: Sequence[str]) -> list[str]:
     """Reservations in doubt that the store accepted: they must become orders too."""
-    return [text for text in in_doubt if ledger.find_hold(item_id=item_id, reservation_id=UUID(text)) is not None]
+    return [text for text in in_doubt if holdings.find_hold(item_id=item_id, reservation_id=UUID(text)) is not None]

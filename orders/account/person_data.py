@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
-from orders.models import CartLine, Order, RecordedPayment, ShippingAddress, with_lines
+from orders.models import CartLine, Order, RecordedPayment, RefusedReceipt, ShippingAddress, with_lines
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
@@ -30,6 +30,11 @@ def person_data(user: User) -> dict[str, Any]:
             for address in Address.objects.filter(user=user)
         ],
         "orders": [order_data(order) for order in orders_of(user)],
+        "lost_reservations": list(
+            RefusedReceipt.objects.filter(buyer=user).values(
+                "reservation_id", "units", "price_minor", "currency", "refused_at"
+            )
+        ),
         "cart": [
             {"product": str(line.variant), "units": line.units}
             for line in CartLine.objects.filter(cart__buyer=user).select_related("variant__product")

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from orders.cart.cart_contents import units_in_cart
 from orders.models import OrderLine, OrderStatus
 from orders.problem_codes import refusals
-from seckill import ledger
+from seckill.items import holdings
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
 from shop.accounts.address_book import lacks_address
@@ -124,7 +124,7 @@ def units_of(buyer_id: int, sale_id: int) -> list[dict[str, int]] | None:
     """How many units of each item of the sale the buyer has; None if the reservation store does not answer."""
     item_ids = sorted(pk for (pk,) in prepared_items().all(sale_id))
     try:
-        units = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else {}
+        units = holdings.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else {}
     except StoreUnreachable:
         return None
     return [{"id": item_id, "units": had} for item_id, had in units.items()]

@@ -9,7 +9,7 @@ from django.db.models import Sum
 from orders.api.serializers import RESERVED
 from orders.life.payment_deadline import deadline_of_hold
 from orders.models import Order, OrderStatus
-from seckill import ledger
+from seckill.items import holdings
 from seckill.passes.passes import item_id_of
 from shop.databases.prepared import Prepared
 from shop.times.timestamps import rfc3339, to_ms
@@ -57,7 +57,7 @@ def may_change(order: Order) -> bool:
 def status_of_hold(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
     """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
     item_id = item_id_of(reservation_id)
-    hold = ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
+    hold = holdings.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     if hold is None or hold.buyer_id != buyer_id:
         return None
     ended = hold.state == "ended"

@@ -19,6 +19,7 @@ from orders.models.order_line import OrderLine
 from orders.models.order_note import OrderNote
 from orders.models.payment import Payment, PaymentEvent, RecordedPayment
 from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
+from orders.models.refused_receipt import RefusedReceipt
 from orders.models.rehearsal import Rehearsal
 from orders.models.shipping import ShippingMethod, ShippingPrice
 from orders.models.store_repair import StoreRepair
@@ -50,6 +51,7 @@ __all__ = [
     "RecordedPayment",
     "Refund",
     "RefundLine",
+    "RefusedReceipt",
     "Rehearsal",
     "ShippingAddress",
     "ShippingMethod",

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -22,7 +22,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 from orders.invoices.included_taxes import taxes_of
 from orders.life import cancelling
 from orders.life.cancelling import CancelOutcome
-from orders.life.payment_deadline import deadline_of_hold
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
@@ -31,11 +30,8 @@ from orders.payments.sessions import StartOutcome
 from orders.shipping.carriers import tracking_url
 from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
-from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes.passes import item_id_of
 from seckill.phase import Phase
-from seckill.store.client import StoreUnreachable
 from shop.languages.buyer_language import remember_language
 from shop.languages.page_language import path_in
 
@@ -207,25 +203,6 @@ def confirm_cancel(request: HttpRequest, order: Order) -> HttpResponse:
         elif answer.outcome is CancelOutcome.TOO_OFTEN:
             messages.warning(request, cancelling.too_often_text(answer))
     return redirect(order)
-
-
-@never_cache
-@login_required
-@require_safe
-def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
-    """Where buyers without JavaScript wait until their reservation has become an order."""
-    order = orders_of(request).filter(reservation_id=reservation_id).first()
-    if order:
-        return redirect(order)
-    item_id = item_id_of(reservation_id)
-    try:
-        hold = ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
-    except StoreUnreachable:
-        return render(request, "orders/reservation.html", {"hold": None})
-    if hold is None or hold.buyer_id != request.user.pk:
-        raise Http404
-    deadline = deadline_of_hold(item_id=item_id, deadline_ms=hold.deadline_ms)
-    return render(request, "orders/reservation.html", {"hold": hold, "deadline": deadline})
 
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:

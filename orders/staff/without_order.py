@@ -1,18 +1,23 @@
-"""The page of reservations that were set aside: a yes that became no order, with its reason and what to do."""
+"""The page of reservations without an order: a yes that was set aside, or lost, with its reason and what to do."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 import structlog
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from orders.models import RefusedReceipt
 from orders.staff.read_only_admin import may_manage_orders, may_see_orders
 from seckill.models import SaleItem, movable_items
 from seckill.outbox import dead_letters
@@ -27,15 +32,22 @@ LETTERS_MAX = 100
 
 
 class DoneForm(forms.Form):
-    """Which letter somebody has dealt with, and how."""
+    """What somebody has done about an entry of the page."""
 
-    item = forms.IntegerField(min_value=1)
-    letter = forms.RegexField(r"\A\d{1,19}-\d{1,19}\Z")
     done = forms.CharField(
         label=gettext_lazy("what was done"),
         max_length=300,
         error_messages={"required": gettext_lazy("Say what was done.")},
     )
+
+
+class LetterForm(DoneForm):
+    item = forms.IntegerField(min_value=1)
+    letter = forms.RegexField(r"\A\d{1,19}-\d{1,19}\Z")
+
+
+class ReceiptForm(DoneForm):
+    receipt = forms.UUIDField()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +68,20 @@ class Row:
 
 
 def dead_letter_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """The letters of all items whose sale is not long over. A POST says that one is dealt with, and removes it."""
+    """The letters of all items whose sale is not long over, and the receipts of lost reservations.
+
+    A POST says that one is dealt with, and removes it.
+    """
     if not may_see_orders(request):
         raise PermissionDenied
     form = None
     if request.method == "POST":
         if not may_manage_orders(request):
             raise PermissionDenied
-        form = DoneForm(request.POST)
+        form = (ReceiptForm if "receipt" in request.POST else LetterForm)(request.POST)
         if form.is_valid():
-            remove_letter(model_admin, request, **form.cleaned_data)
+            remove = close_receipt if isinstance(form, ReceiptForm) else remove_letter
+            remove(model_admin, request, **form.cleaned_data)
             return redirect(request.path)
     found, all_answered = rows()
     context = {
@@ -73,6 +89,7 @@ def dead_letter_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpRespo
         "opts": model_admin.opts,
         "title": _("Reservations without an order"),
         "rows": found,
+        "receipts": open_receipts(),
         "all_answered": all_answered,
         "may_manage": may_manage_orders(request),
         "form": form,
@@ -116,4 +133,26 @@ def remove_letter(model_admin: ModelAdmin, request: HttpRequest, *, item: int, l
         )
         return
     log.info("dead_letter_removed", item_id=item, letter=letter)
+    model_admin.message_user(request, _("Removed from the list, and written into the history."), messages.SUCCESS)
+
+
+def open_receipts() -> QuerySet[RefusedReceipt]:
+    """The oldest lost reservations that nobody has dealt with."""
+    waiting = RefusedReceipt.objects.filter(done_at=None).select_related(
+        "buyer", "item__sale", "item__variant__product"
+    )
+    return waiting[:LETTERS_MAX]
+
+
+def close_receipt(model_admin: ModelAdmin, request: HttpRequest, *, receipt: UUID, done: str) -> None:
+    """Write who dealt with it into the item's history. It stays as a row, so it does not come to the list again."""
+    with transaction.atomic():
+        row = RefusedReceipt.objects.select_related("item").filter(pk=receipt).first()
+        if row is None or not RefusedReceipt.objects.filter(pk=receipt, done_at=None).update(done_at=timezone.now()):
+            model_admin.message_user(request, _("Somebody else has removed it already."), messages.WARNING)
+            return
+        said = _("Lost reservation %(reservation)s of %(buyer)s: %(done)s")
+        values = {"reservation": row.pk, "buyer": row.buyer, "done": done}
+        model_admin.log_change(request, row.item, said % values)
+    log.info("refused_receipt_closed", item_id=row.item_id, reservation=str(row.pk))
     model_admin.message_user(request, _("Removed from the list, and written into the history."), messages.SUCCESS)

@@ -27,6 +27,10 @@ class ReservationSerializer(serializers.Serializer[Any]):
     currency = CurrencyText()
     expires_at = TimeField(help_text="Pay by then; unpaid units go back on sale.")
     status_url = serializers.CharField()
+    receipt = serializers.CharField(
+        help_text="Keep it until the reservation has an order: POST /api/v1/receipts/ brings the reservation back, if "
+        "the shop has lost it."
+    )
 
 
 class PassSerializer(serializers.Serializer[Any]):

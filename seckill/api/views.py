@@ -35,7 +35,7 @@ from seckill.live.answer import jitter_seconds
 from seckill.live.page_texts import refusal_detail, unpaid_too_often
 from seckill.models import NoPass, Sale, listed_sales, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
-from seckill.passes import passes
+from seckill.passes import passes, receipts
 from seckill.passes.authentication import PassAuthentication, PassRefused
 from seckill.passes.sale_times import find_sale_times
 from seckill.passes.unpaid_holds import HoldsUnpaid
@@ -100,6 +100,7 @@ def accepted_body(pass_: passes.Pass, reservation: ledger.Reservation) -> dict[s
         "currency": reservation.currency,
         "expires_at": rfc3339(reservation.deadline_ms),
         "status_url": status_url_pattern() % reservation_id,
+        "receipt": receipts.issue(pass_=pass_, reservation_id=reservation_id, reservation=reservation),
     }
 
 

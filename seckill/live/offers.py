@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from seckill import ledger
-from seckill.items import archive
+from seckill.items import archive, holdings
 from seckill.live.answer import availability_of, item_figures
 from seckill.live.page_texts import limit_text, pause_note_text, stock_text
 from seckill.models import SaleItem
@@ -114,7 +114,7 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
     try:
         counters = archive.counters_of(items)
         if buyer_id is not None:
-            had = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
+            had = holdings.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
     except StoreUnreachable:
         pass
     return [offer_from(item, counters.get(item.pk), had=had.get(item.pk, 0), now=now) for item in items]

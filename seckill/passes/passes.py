@@ -28,7 +28,7 @@ PATTERN = re.compile(
     re.ASCII,
 )
 
-
+PURPOSE = "seckill.passes"
 # Passes expire by the clocks of the web servers, and deadlines by the store's. Each may be an hour off.
 CLOCKS_APART_SECONDS = 7200
 
@@ -119,7 +119,7 @@ def item_id_of(reservation_id: UUID) -> int:
 
 def keys() -> list["Key"]:
     """The current key, then the fallback keys."""
-    return keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return keys_of_secrets(PURPOSE, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
 
 
 class Key(NamedTuple):
@@ -136,13 +136,14 @@ def signature(message: bytes, key: Key) -> str:
     return b64_encode(outer.digest()).decode()
 
 
-@lru_cache(maxsize=4)
-def keys_of_secrets(*secret_keys: str) -> list[Key]:
-    return [key_of_secret(secret) for secret in secret_keys]
+@lru_cache(maxsize=8)
+def keys_of_secrets(purpose: str, *secret_keys: str) -> list[Key]:
+    """What is signed for one purpose is worth nothing for another."""
+    return [key_of_secret(f"{purpose}:{secret}") for secret in secret_keys]
 
 
 def key_of_secret(secret: str) -> Key:
-    secret_bytes = b"seckill.passes:" + secret.encode()
+    secret_bytes = secret.encode()
     block = hashlib.sha256().block_size
     if len(secret_bytes) > block:
         secret_bytes = hashlib.sha256(secret_bytes).digest()

@@ -90,13 +90,14 @@ def as_text(reply: Any) -> list[str]:
 
 PUBLISH = Script("publish")
 RESERVE = Script("reserve")
+READMIT = Script("readmit")
 CONFIRM = Script("confirm")
 RELEASE = Script("release")
 ADJUST = Script("adjust")
 RESTORE = Script("restore")
 FORGET = Script("forget")
 ARCHIVE = Script("archive")
-ALL = (PUBLISH, RESERVE, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
+ALL = (PUBLISH, RESERVE, READMIT, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
 
 
 def load(client: Redis) -> None:

@@ -4,13 +4,14 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
+from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Readmitted, Released, Restored
 from seckill.outcomes import Outcome
 from seckill.store.scripts import LUA_DIR
 
 WORDS: dict[str, type[StrEnum]] = {
     "publish": Published,
     "reserve": Outcome,
+    "readmit": Readmitted,
     "confirm": Confirmed,
     "release": Released,
     "adjust": Adjusted,

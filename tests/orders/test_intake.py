@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, connections, transaction
 from orders import tasks
 from orders.life import intake
 from orders.models import Order, OrderLine, OrderStatus
-from seckill import ledger
+from seckill.items import holdings
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.store.keys import keys_of
@@ -49,7 +49,7 @@ def test_a_batch_becomes_orders_with_one_line_each(product: Product) -> None:
         assert (order.buyer_id, order.status) == (buyer.pk, OrderStatus.AWAITING_PAYMENT)
         assert (line.units, line.unit_price_minor, line.sale_item_id) == (units, 1900, item.pk)
         assert order.amount_minor == units * 1900
-        hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)
+        hold = holdings.find_hold(item_id=item.pk, reservation_id=order.reservation_id)
         assert hold is not None
         assert int(order.expires_at.timestamp() * 1000) == hold.deadline_ms
     assert taken(item) == 6

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from orders.models import Order, OrderStatus
-from seckill import ledger
+from seckill.items import holdings
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
 from shop.accounts.sign_in_hint import COOKIE, hint_of
@@ -67,7 +67,7 @@ def test_while_the_store_does_not_answer_the_rest_is_said(
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
-    monkeypatch.setattr(ledger, "units_of_buyer", unreachable)
+    monkeypatch.setattr(holdings, "units_of_buyer", unreachable)
     body = as_buyer.get(f"/api/v1/me/?sale={item.sale_id}").json()
     assert body["name"] == "buyer"
     assert "items" not in body

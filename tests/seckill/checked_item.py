@@ -23,6 +23,7 @@ from seckill.ledger_words import (
     Confirmed,
     Forgotten,
     Published,
+    Readmitted,
     Released,
     ReleaseReason,
     RestoreAs,
@@ -42,6 +43,7 @@ HOUR_MS = 3_600_000
 YES = {
     Outcome.RESERVED,
     Published.PUBLISHED,
+    Readmitted.READMITTED,
     Confirmed.CONFIRMED,
     Released.RELEASED,
     Adjusted.ADJUSTED,
@@ -149,6 +151,27 @@ class CheckedItem(StoredItem):
         reservation_id = self.held(buyer=buyer, units=units)
         assert self.release(reservation_id) == Released.RELEASED
         return reservation_id
+
+    def readmit(
+        self,
+        reservation_id: UUID | None = None,
+        *,
+        buyer: int = 7,
+        units: int = 1,
+        reserved_ms: int = 1767225600012,
+        deadline_ms: int = 1767226500012,
+    ) -> Readmitted:
+        chosen_id = reservation_id or self.new_id()
+        return self._watched(
+            lambda: ledger.readmit(
+                item_id=ITEM_ID,
+                reservation_id=chosen_id,
+                buyer_id=buyer,
+                units=units,
+                reserved_ms=reserved_ms,
+                deadline_ms=deadline_ms,
+            )
+        )
 
     def confirm(self, reservation_id: UUID, *, even_unverified: bool = False) -> Confirmed:
         return self._watched(

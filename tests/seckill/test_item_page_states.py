@@ -119,6 +119,7 @@ TABLE: list[tuple[Event, str]] = [
     ({"type": "failed"}, "-          -          idle       -"),
     ({**FOLLOWED, "status": {"status": "awaiting_payment"}}, "idle       scheduled  reserving  reserved"),
     ({**FOLLOWED, "status": {"status": "expired"}}, "idle       scheduled  reserving  idle"),
+    ({**FOLLOWED, "status": {"status": "lost", "code": "x"}}, "idle       scheduled  reserving  idle"),
     ({**FOLLOWED, "status": None}, "idle       scheduled  reserving  idle"),
     ({**FOLLOWED, "status": None, "reservation": OTHER}, "idle       scheduled  reserving  reserved"),
     ({"type": "had", "units": 1, "changes": 0}, "idle       scheduled  reserving  reserved"),
@@ -210,6 +211,7 @@ def test_a_buyer_who_has_all_sees_no_button(script: Script) -> None:
         ("rejected", "ended"),
         ("refund_due", "ended"),
         ("refunded", "ended"),
+        ("lost", "ended"),
     ],
 )
 def test_a_reservation_is_open_paid_or_ended(script: Script, status: str, kind: str | None) -> None:
@@ -381,6 +383,17 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 1, "max": 3}},
         {**FOLLOWED, "status": None, "quietly": True},
         {"step": "idle", "reservation": None},
+    ),
+    "one that is lost for good says why, also after a reload": (
+        {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 1, "max": 3}},
+        {**FOLLOWED, "quietly": True, "status": {"status": "lost", "code": "odd", "title": "Odd"}, "nowMs": NOW_MS},
+        {
+            "step": "idle",
+            "reservation": None,
+            "limit": {"remaining": 3, "max": 3},
+            "refusal": refusal("odd"),
+            "message": message("refused", code="odd", title="Odd", status="lost"),
+        },
     ),
     "what the buyer has is known": (
         {},

@@ -10,6 +10,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from seckill import ledger
+from seckill.items import holdings
 from seckill.models import Sale, SaleItem
 from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
@@ -45,8 +46,10 @@ def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
-    for name in ("read_many", "units_of_buyer", "reserve", "find_promised_hold"):
+    for name in ("read_many", "reserve"):
         monkeypatch.setattr(ledger, name, unreachable)
+    for name in ("units_of_buyer", "find_promised_hold"):
+        monkeypatch.setattr(holdings, name, unreachable)
 
 
 def test_the_page_shows_price_stock_and_limit_in_the_readers_language(client: Client, item: SaleItem) -> None:

@@ -59,6 +59,7 @@ OTHER_PROOF = {
 SIGNED_IN: dict[str, dict[str, str]] = {
     "api-me": {},
     "api-orders": {},
+    "api-receipts": {},
     "orders": {},
     "api-passes": {"item_id": "item"},
     "reserve": {"item_id": "item"},

@@ -108,8 +108,10 @@ PASS=$(curl -s -X POST $API/sale-items/$ITEM/passes/ -H "Authorization: Bearer $
         "reserve",
         "Reserve units",
         """
-RESERVATION=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pass $PASS" \\
-  -H "$JSON" -d '{"units": 1}' | field "['id']")
+YES=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pass $PASS" \\
+  -H "$JSON" -d '{"units": 1}')
+RESERVATION=$(echo "$YES" | field "['id']")
+RECEIPT=$(echo "$YES" | field "['receipt']")
 """,
     ),
     CallExample(
@@ -124,6 +126,18 @@ until [ "$ORDER" != None ]; do
   ORDER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN" \\
     | field "['order']"); sleep 0.5
 done
+""",
+    ),
+    CallExample(
+        "Reserve",
+        "POST",
+        "/api/v1/receipts/",
+        "bring_receipt",
+        "Bring back a lost reservation",
+        """
+# For a reservation whose status is 404 though it was answered 201. Any other is not changed.
+curl -s $API/receipts/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
+  -d "{\\"receipt\\": \\"$RECEIPT\\"}" | field "['status']"
 """,
     ),
     CallExample(

@@ -133,6 +133,7 @@ def to_do_of(known: Known, seen: Sequence[str]) -> list[ToDo] | None:
             waiting,
         ),
         "orders": ("orders", _("Orders that need attention"), "orders_ordertolookat_changelist", ""),
+        "receipts": ("orders", _("Lost reservations"), "orders_ordertolookat_dead_letters", ""),
         "refunds": ("orders", _("Refunds that staff have to pay"), "orders_order_changelist", "?refund=owed"),
         "events": ("orders", _("Payment events that wait"), "orders_paymentevent_changelist", "?applied=no"),
         "changes": ("sales", _("Changes of sales that are pending"), "seckill_salechange_changelist", ""),

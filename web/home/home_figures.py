@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from orders.models import ATTENTION_TO_DO, BY_HAND, ApprovalRequest, Order, PaymentEvent, Refund, waiting_requests
+from orders.models import ATTENTION_TO_DO, BY_HAND, Order, PaymentEvent, Refund, RefusedReceipt, waiting_requests
 from orders.preflight.kept import Result, last_results
 from orders.repair.audit import last_result as last_audit
 from seckill import ledger
@@ -141,12 +142,10 @@ def read_rows() -> Rows:
 
 
 # What a person must do something about. Each is counted by an index of such rows alone.
-TO_DO: dict[
-    str,
-    QuerySet[ApprovalRequest] | QuerySet[Order] | QuerySet[Refund] | QuerySet[PaymentEvent] | QuerySet[SaleChange],
-] = {
+TO_DO: dict[str, QuerySet[Any]] = {
     "approvals": waiting_requests().order_by(),
     "orders": Order.objects.filter(~Q(attention=""), attention__in=ATTENTION_TO_DO).order_by(),
+    "receipts": RefusedReceipt.objects.filter(done_at=None).order_by(),
     "refunds": Refund.objects.filter(BY_HAND).order_by(),
     "events": PaymentEvent.objects.filter(applied_at=None).order_by(),
     "changes": SaleChange.objects.filter(status=SaleChange.Status.PENDING).order_by(),

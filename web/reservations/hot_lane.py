@@ -34,7 +34,9 @@ from web.wsgi_request import RawAnswer
 # The logger of the middleware's lines about requests.
 REQUEST_LOG = "django_structlog.middlewares.request"
 # The body of a yes (`accepted_body`).
-ACCEPTED_JSON = '{"id":"%s","units":%d,"amount":"%s","currency":"%s","expires_at":"%s","status_url":"%s"}'
+ACCEPTED_JSON = (
+    '{"id":"%s","units":%d,"amount":"%s","currency":"%s","expires_at":"%s","status_url":"%s","receipt":"%s"}'
+)
 
 
 class HotLane:

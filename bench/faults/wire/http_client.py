@@ -4,12 +4,13 @@ import http.client
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from bench.faults.history import UNKNOWN, Action, History
 from bench.faults.trial_sale import Credentials
+from orders.models import OrderStatus
 
 # The shop gives up on a store within 2 s; a call that takes this long was lost on the way.
 CALL_SECONDS_MAX = 10.0
@@ -18,6 +19,8 @@ CALL_SECONDS_MAX = 10.0
 CHARGED, PAGE_CLOSED = "charged", "page_closed"
 # How a yes is called, and one that is repeated.
 HOLD_WORDS, ORDER_WORDS = ("reserved", "already_reserved"), ("ordered", "already_ordered")
+# What a receipt did: the reservation is back; or it was not lost, and lives or has ended.
+BROUGHT_BACK, NOT_LOST, ENDED = "brought_back", "not_lost", "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,14 @@ class BuyerClient:
     credentials: Credentials
     ports: Sequence[int]
     history: History
+    # A buyer who does not keep receipts has none to bring back.
+    keeps_receipts: bool = True
+    # The last one that came with a yes, or none.
+    receipts: list[str] = field(default_factory=list)
 
     def reserve(self, *, item_id: int, units: int, attempt: int = 0) -> Answer:
-        """Ask for units with the pass."""
-        return self._call(
+        """Ask for units with the pass. A yes brings a receipt."""
+        answer = self._call(
             Action.RESERVE,
             "POST",
             f"/api/v1/sale-items/{item_id}/reservations/",
@@ -64,11 +71,21 @@ class BuyerClient:
             headers={"Authorization": f"Pass {self.credentials.pass_text}"},
             units=units,
         )
+        if answer.status == 201 and self.keeps_receipts:
+            self.receipts[:] = [str(answer.body["receipt"])]
+        return answer
 
     def get_reservation(self, *, attempt: int = 0) -> Answer:
         """The state of the reservation; the body has the number of the order."""
         path = f"/api/v1/reservations/{self.credentials.reservation_id}/"
         return self._call(Action.GET_RESERVATION, "GET", path, attempt=attempt, headers=self._bearer)
+
+    def bring_receipt(self, *, attempt: int = 0) -> Answer:
+        """Bring the receipt, whether or not the reservation is lost."""
+        body = {"receipt": self.receipts[0]}
+        return self._call(
+            Action.BRING_RECEIPT, "POST", "/api/v1/receipts/", attempt=attempt, body=body, headers=self._bearer
+        )
 
     def open_page(self, *, number: str, attempt: int = 0) -> Answer:
         """Ask for the page where the order is paid; the body has its `url`. The same key for every attempt."""
@@ -107,6 +124,8 @@ class BuyerClient:
         port = self.ports[attempt % len(self.ports)]
         reply = request(port, method, path, headers=headers, **as_json(body))
         answer = answer_from(reply, yes_words=ORDER_WORDS if action is Action.CHECK_OUT else HOLD_WORDS)
+        if action is Action.BRING_RECEIPT and answer.status in (200, 201):
+            answer = replace(answer, outcome=outcome_of_receipt(answer))
         self.record_answer(call, action, answer)
         return answer
 
@@ -133,6 +152,12 @@ class BuyerClient:
             "reservation_id": self.credentials.reservation_id,
             "buyer_id": self.credentials.buyer_id,
         }
+
+
+def outcome_of_receipt(answer: Answer) -> str:
+    if answer.status == 201:
+        return BROUGHT_BACK
+    return ENDED if answer.body.get("status") == OrderStatus.REJECTED else NOT_LOST
 
 
 def granted_by(action: Action, answer: Answer) -> tuple[int, str]:

@@ -146,8 +146,9 @@ class HarnessRun:
             trial = failed_trial(kind, error=error, seconds=time.monotonic() - began_s)
         found = trial.findings
         mark = "[green]kept[/]" if trial.kept else "[bold red]BROKEN[/]"
+        back = f", of which {found.brought_back} brought back" if found.brought_back else ""
         self.print_line(
-            f"  {mark}, told yes {found.told_yes}, kept {found.kept}; {trial.seconds:.0f} s {trial.variant}"
+            f"  {mark}, told yes {found.told_yes}, kept {found.kept}{back}; {trial.seconds:.0f} s {trial.variant}"
         )
         for violation in found.violations:
             self.print_line(f"  [red]{escape(violation)}[/]")

@@ -1,12 +1,13 @@
 // One item of the sale for one buyer: reports to item_state.js what happens, shows the state on the card, makes the calls.
 
 import { atServerTime, now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getStatus, reserve, sleep } from "./api.js";
+import { TemporaryError, backoff, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
 import {
   buttonOf, hasEnded, initialState, isCurrent, isPaid, next, phaseOf, stockAfterAnswer, stockAfterLive,
 } from "./item_state.js";
 import { ItemPass, PassRefused } from "./passes.js";
+import { Receipts } from "./receipts.js";
 
 // Pages that are open when passes can be had fetch theirs within this part of the time to the opening, each at its own
 // moment; pages that are opened later within this time.
@@ -32,6 +33,9 @@ export class Item {
     const key = `${this.sale.buyer}:${this.data.item}`;
     this.keys = { scheduled: `scheduled:${key}`, reservation: `reservation:${key}` };
     this.pass = new ItemPass({ url: this.data.passesUrl, key: `pass:${key}` });
+    this.receipts = new Receipts(key);
+    const followed = JSON.parse(sessionStorage.getItem(this.keys.reservation) ?? "null");
+    const others = this.receipts.all().filter(({ id }) => id !== followed?.id);
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
     this.card.form.addEventListener("change", () => this.dispatch({ type: "units_chosen", units: this.card.units }));
     if (this.phase === "upcoming") this.fetchPassInAdvance();
@@ -39,10 +43,12 @@ export class Item {
       type: "loaded",
       phase: this.phase,
       sinceOpeningMs: now() - this.sale.opensMs,
-      reservation: JSON.parse(sessionStorage.getItem(this.keys.reservation) ?? "null"),
+      reservation: followed ?? others.shift() ?? null,
       unanswered: this.pass.unanswered,
       waitingFor: Number(sessionStorage.getItem(this.keys.scheduled)),
     });
+    // The header and My orders show what becomes of these.
+    for (const reservation of others) this.receipts.waitForOrder(reservation);
   }
 
   get phase() { return phaseOf(this.state, { nowMs: now(), opensMs: this.sale.opensMs, closesMs: this.sale.closesMs }); }
@@ -177,6 +183,7 @@ export class Item {
 
   onAnswer({ ok, code, body }) {
     if (ok || code === "hold_ended") this.pass.discard();
+    if (ok) this.receipts.keep(body);
     const isKnown = this.state.limitIsKnown;
     this.setStock(stockAfterAnswer(this.stock, { ok, code, units: body?.units, nowMs: now() }));
     this.dispatchToAllTabs({ type: "answered", ok, code, body, nowMs: now() });
@@ -230,31 +237,14 @@ export class Item {
     const { sale } = this;
     sale.toPay.add(reservation.status_url);
     const readAt = performance.now() + READING_MS;
-    const status = await this.waitForOrder(reservation);
+    const status = await this.receipts.waitForOrder(reservation);
     if (!status || hasEnded(status.status) || isPaid(status.status)) sale.toPay.delete(reservation.status_url);
     if (this.state.reservation !== reservation) return;
-    this.dispatchToAllTabs({ type: "followed", reservation, status, quietly });
+    this.dispatchToAllTabs({ type: "followed", reservation, status, quietly, nowMs: now() });
     if (!this.state.reservation) sessionStorage.removeItem(this.keys.reservation);
     if (!this.state.reservation || quietly) return;
     await sleep(readAt - performance.now());
     if (this.state.reservation !== reservation || sale.busy(this)) return;
     location.assign(sale.toPay.size > 1 ? sale.ordersUrl : `${sale.ordersUrl}${status.order}/`);
-  }
-
-  // The reservation's status once it has an order or has ended; null if it is no longer known.
-  async waitForOrder(reservation) {
-    for (let attempt = 0; ;) {
-      try {
-        const { ok, body } = await getStatus(reservation.status_url);
-        if (!ok) return null;
-        if (body.order || hasEnded(body.status)) return body;
-        attempt = 0;
-        await sleep((body.poll_after_ms ?? 1000) * (0.8 + Math.random() * 0.4));
-      } catch (error) {
-        if (!(error instanceof TemporaryError)) throw error;
-        attempt += 1;
-        await backoff(attempt, error.retryAfterMs);
-      }
-    }
   }
 }

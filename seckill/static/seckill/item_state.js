@@ -15,7 +15,8 @@
 // A page that is reloaded so soon after the opening still reserves what it was waiting for.
 const JUST_OPENED_MS = 10_000;
 const RETRYABLE_CODES = ["held_by_others", "too_few_left", "paused", "hold_ended"];
-const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded"];
+// `lost` is none of the shop's statuses: a receipt could not bring the reservation back.
+const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded", "lost"];
 const PAID_STATUSES = ["paid", "shipped", "completed"];
 
 export const initialState = ({ availability, paused, max }) => ({
@@ -132,13 +133,14 @@ const EVENTS = {
 
   // The reservation has an order or has ended; `status` is null if it is not known any more. `quietly`: after a reload,
   // when the page's figures have the units back already.
-  followed(state, { reservation, status, quietly }) {
+  followed(state, { reservation, status, quietly, nowMs }) {
     if (state.reservation?.status_url !== reservation.status_url) return state;
     if (status && !hasEnded(status.status)) {
       const detail = isPaid(status.status) ? "paid" : "order_ready";
       return { ...state, message: reservedMessage(detail, { ...reservation, ...status }) };
     }
     const idle = { ...state, step: "idle", reservation: null };
+    if (status?.status === "lost") return refused(withUnits(idle, reservation.units), { ...status, nowMs });
     if (quietly) return { ...idle, message: null };
     return { ...withUnits(idle, reservation.units), message: { tone: "refused", kind: "reservation_ended" } };
   },

@@ -8,7 +8,7 @@ import pytest
 from bench.faults.checker import Findings, check, seconds_of_failed_calls
 from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
-from bench.faults.wire.http_client import CHARGED
+from bench.faults.wire.http_client import BROUGHT_BACK, CHARGED, ENDED, NOT_LOST
 from seckill.ledger import Counters
 from seckill.ledger_words import Hold
 
@@ -233,3 +233,28 @@ def test_only_refusals_for_a_fault_within_the_time_are_timed() -> None:
         *answered(4, sent_s=12.0, seconds=5.0, status=410, outcome="sold_out"),
     ]
     assert seconds_of_failed_calls(events, since_s=9.0, until_s=20.0) == [1.5, 2.5]
+
+
+def brought(outcome: str, *, reservation_id: str = ANN, status: int = 201) -> list[Event]:
+    return said(reservation_id, outcome, action=Action.BRING_RECEIPT, status=status)
+
+
+def test_a_lost_yes_that_came_back_is_kept_and_counted() -> None:
+    found = judged(events=[*EVENTS, *brought(BROUGHT_BACK), *brought(NOT_LOST, status=200)], may_be_lost=(ANN,))
+    assert (found.kept, found.brought_back, found.refused, found.not_promised) == (2, 1, 0, 0)
+    assert found.holds
+
+
+@pytest.mark.parametrize("outcome", [BROUGHT_BACK, NOT_LOST])
+def test_a_receipt_that_was_accepted_is_a_promise(outcome: str) -> None:
+    events = [*EVENTS, *brought(outcome, reservation_id=BEN)]
+    found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
+    assert (found.lost, found.not_promised) == (1, 0)
+    assert not found.holds
+
+
+@pytest.mark.parametrize(("outcome", "refused"), [("reservation_lost", 1), ("limit_reached", 1), (ENDED, 0)])
+def test_a_receipt_that_was_refused_leaves_the_yes_not_promised(outcome: str, refused: int) -> None:
+    events = [*EVENTS, *brought(BROUGHT_BACK, reservation_id=BEN), *brought(outcome, reservation_id=BEN, status=409)]
+    found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
+    assert (found.lost, found.not_promised, found.refused, found.brought_back) == (0, 1, refused, 0)

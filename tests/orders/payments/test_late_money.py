@@ -11,7 +11,7 @@ from orders.life import lifecycle, settlement
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.inbox import EventOutcome
-from seckill import ledger
+from seckill.items import holdings
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
 from tests.steps.buying import let_deadlines_pass, order_of
@@ -206,6 +206,6 @@ def test_with_the_holds_lost_a_late_payment_waits_for_the_reconcile(item: SaleIt
     make_due(Payment)
     assert late_money.settle_waiting() == 1
     assert statuses_of(order, payment) == KEPT
-    hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)  # type: ignore[arg-type]
+    hold = holdings.find_hold(item_id=item.pk, reservation_id=order.reservation_id)  # type: ignore[arg-type]
     assert hold is not None
     assert hold.state == "sold"

@@ -75,6 +75,10 @@ BUGS = [
         quick=True,
     ),
     Bug(
+        "a receipt leaves no entry in the outbox",
+        in_script("readmit", "'reserved_ms', reserved_ms, 'deadline_ms', deadline_ms)", "'x', reserved_ms)"),
+    ),
+    Bug(
         "a read batch is acknowledged before it is committed",
         in_function(
             intake,

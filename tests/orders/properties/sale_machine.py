@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from orders.life import intake, lifecycle, settlement
+from orders.life.readmission import bring_back
 from orders.models import OrderStatus
 from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger
@@ -31,7 +32,8 @@ from seckill.changes.rules import CannotChange
 from seckill.models import SaleChange, SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
-from seckill.passes import passes
+from seckill.passes import passes, receipts
+from seckill.passes.receipts import Receipt
 from seckill.store.client import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
@@ -81,6 +83,7 @@ class SaleMachine(RuleBasedStateMachine):
         terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
         self.world = World(self.own_store, self.cast, terms)
         self.model = self.model_type(terms)
+        self.receipts: dict[str, Receipt] = {}
         self.model.price = variant_of(self.cast.product).price_minor
         taken = [self.new_pass() for _ in first]
         for reservation, (buyer, units) in zip(taken, first, strict=True):
@@ -125,10 +128,35 @@ class SaleMachine(RuleBasedStateMachine):
         assert answer.outcome is expected
         if expected in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
             assert answer.units == self.model.store.holds[reservation].units
+            pass_ = passes.Pass(self.world.item_id, self.cast.buyer_ids[buyer], UUID(reservation))
+            text = receipts.issue(pass_=pass_, reservation_id=reservation, reservation=answer)
+            self.receipts[reservation] = receipts.read(text)
         if expected is Outcome.RESERVED:
             assert answer.left == self.model.store.left
             assert self.model.store.buyers[buyer] <= self.model.store.terms.limit
         return expected
+
+    @rule(taken=taken_passes)
+    def bring_receipt(self, taken: tuple[str, int]) -> None:
+        """Needed or not, the buyer brings the receipt of the last yes."""
+        reservation, buyer = taken
+        receipt = self.receipts.get(reservation)
+        if receipt is None:
+            return
+        try:
+            found = bring_back(receipt)
+        except StoreUnreachable:
+            assert not self.model.store_is_up
+            assert reservation not in self.model.orders
+            return
+        assert self.model.store_is_up or reservation in self.model.orders
+        assert found is self.model.bring_back(reservation, buyer, receipt.units)
+
+    @rule(taken=taken_passes, fault=FAULTS, key=KEYS)
+    def receipt_is_needed(self, taken: tuple[str, int], fault: str, key: str) -> None:
+        """Something happens to the store, the shop mends it, and the buyer comes back."""
+        self.fault_is_mended(fault, key)
+        self.bring_receipt(taken)
 
     # --- the worker ---
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from orders.life.readmission import Readmission
 from orders.models import LIVE, SOLD, OrderStatus
 from seckill.models import SaleChange
 from seckill.outcomes import Outcome
@@ -214,6 +215,24 @@ class SaleModel:
             self.store.holds[reservation] = Hold("held", buyer, units)
             self.store.outbox[reservation] = Entry(buyer, units)
             self.told_yes.add(reservation)
+            self.forgiven.discard(reservation)
+        return outcome
+
+    def bring_back(self, reservation: str, buyer: int, units: int) -> Readmission:
+        """By the receipt of a yes."""
+        store, quantity = self.store, self.terms.quantity
+        outcomes = {
+            Readmission.KNOWN: reservation in self.orders or reservation in store.holds,
+            Readmission.LOST: quantity is not None and self.taken + units > quantity,
+            Readmission.UNAVAILABLE: not store.answers,
+            Readmission.LIMIT_REACHED: store.buyers[buyer] + units > store.terms.limit,
+        }
+        outcome = next((outcome for outcome, applies in outcomes.items() if applies), Readmission.READMITTED)
+        if outcome is Readmission.READMITTED and store.left is not None and store.left < units:
+            return Readmission.LOST
+        if outcome is Readmission.READMITTED:
+            store.holds[reservation] = Hold("held", buyer, units)
+            store.outbox[reservation] = Entry(buyer, units)
             self.forgiven.discard(reservation)
         return outcome
 

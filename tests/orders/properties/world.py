@@ -22,6 +22,7 @@ from orders.models import (
     PaymentEvent,
     Refund,
     RefundLine,
+    RefusedReceipt,
     ShippingAddress,
     StoreRepair,
 )
@@ -41,7 +42,7 @@ HOUR = timedelta(hours=1)
 # In the order in which rows may be deleted.
 ROWS: tuple[type[Row], ...] = (
     *(Document, RefundLine, Refund, Mail, PaymentEvent, Payment, ShippingAddress, OrderLine, Order),
-    *(StoreRepair, SaleChange, SaleItem, Sale),
+    *(StoreRepair, RefusedReceipt, SaleChange, SaleItem, Sale),
 )
 
 

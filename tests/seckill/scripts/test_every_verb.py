@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from seckill.ledger_words import Adjusted, Confirmed, Released, RestoreAs, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Readmitted, Released, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
@@ -16,6 +16,7 @@ from tests.seckill.checked_item import DAMAGED_NUMBERS, CheckedItem, says, word_
 # One call of each verb; where it is about a hold, about this one.
 CALLS: dict[str, Callable[[CheckedItem, UUID], Any]] = {
     "reserve": lambda item, _hold: item.reserve(),
+    "readmit": lambda item, _hold: item.readmit(),
     "confirm": lambda item, hold: item.confirm(hold),
     "release": lambda item, hold: item.release(hold),
     "adjust": lambda item, _hold: item.adjust(units=1),
@@ -25,6 +26,7 @@ CALLS: dict[str, Callable[[CheckedItem, UUID], Any]] = {
 }
 YES = {
     "reserve": Outcome.RESERVED,
+    "readmit": Readmitted.READMITTED,
     "confirm": Confirmed.CONFIRMED,
     "release": Released.RELEASED,
     "adjust": Adjusted.ADJUSTED,
@@ -34,6 +36,7 @@ YES = {
 SETTLING = ["confirm", "release"]
 COUNTERS = {
     "reserve": ["held", "sold", "reservations", "quantity", "left"],
+    "readmit": ["held", "sold", "reservations", "quantity", "left"],
     "confirm": ["held", "sold"],
     "release": ["held", "sold", "quantity", "left"],
     "adjust": ["held", "sold", "quantity", "left"],
@@ -149,7 +152,7 @@ def test_an_item_with_a_damaged_counter_is_unavailable(
     assert word(checked_item, verb, hold) == "unavailable"
 
 
-@pytest.mark.parametrize("verb", ["reserve", "release", "adjust", "restore"])
+@pytest.mark.parametrize("verb", ["reserve", "readmit", "release", "adjust", "restore"])
 def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(checked_item: CheckedItem, verb: str) -> None:
     hold = published(checked_item, verb)
     checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "many", "left": "many"})
@@ -168,7 +171,7 @@ def test_a_counter_may_be_any_number_that_the_store_can_count_with(
         assert word(checked_item, verb, hold) == YES[verb]
 
 
-@pytest.mark.parametrize("verb", ["reserve", "release"])
+@pytest.mark.parametrize("verb", ["reserve", "readmit", "release"])
 @pytest.mark.parametrize("count", ["1.5", "007", "many"])
 def test_a_damaged_count_of_the_buyer_is_a_fault_and_nothing_changes(
     checked_item: CheckedItem, verb: str, count: str

@@ -32,12 +32,17 @@ EQUIVALENT = {
         "reserve",
         "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
     ): "XADD and HSET exchanged: a full store refuses either of them, and the first write decides",
+    (
+        "readmit",
+        "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%s', buyer, units, deadline_ms))",
+    ): "as in reserve",
 }
 
 # A generator that makes no mutants would find no survivors.
 MUTANTS_MIN = {
     "publish": 115,
     "reserve": 365,
+    "readmit": 300,
     "confirm": 92,
     "release": 138,
     "adjust": 235,

@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from seckill import ledger
-from seckill.items import item_state
+from seckill.items import holdings, item_state
 from seckill.ledger import Reservation
 from seckill.ledger_words import Hold, ReleaseReason, RestoreAs
 from seckill.outcomes import Outcome
@@ -56,9 +56,9 @@ def test_the_hold_can_be_found_by_the_ledger(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.new_id()
     deadline_ms = checked_item.reserve(reservation_id, buyer=7, units=2).deadline_ms
-    hold = ledger.find_hold(item_id=ITEM_ID, reservation_id=reservation_id)
+    hold = holdings.find_hold(item_id=ITEM_ID, reservation_id=reservation_id)
     assert hold == Hold(state="held", buyer_id=7, units=2, deadline_ms=deadline_ms)
-    assert ledger.find_hold(item_id=ITEM_ID, reservation_id=checked_item.new_id()) is None
+    assert holdings.find_hold(item_id=ITEM_ID, reservation_id=checked_item.new_id()) is None
 
 
 def test_the_last_units_can_be_had_and_not_one_more(checked_item: CheckedItem) -> None:

@@ -16,7 +16,7 @@ from orders.life import intake
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
-from seckill.items import item_state
+from seckill.items import holdings, item_state
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
@@ -59,7 +59,7 @@ def test_items_are_sold_and_become_orders_wherever_they_are(items: list[SaleItem
     assert {waiting.entries for waiting in outbox.waiting(item_ids=ids).values()} == {0}
     assert set(item_state.conditions(item_ids=ids).values()) == {item_state.Condition.VERIFIED}
     buyer_id = Order.objects.filter(lines__sale_item=items[0]).values_list("buyer_id", flat=True)[0]
-    assert ledger.units_of_buyer(item_ids=ids, buyer_id=buyer_id or 0) == {**dict.fromkeys(ids, 0), ids[0]: 1}
+    assert holdings.units_of_buyer(item_ids=ids, buyer_id=buyer_id or 0) == {**dict.fromkeys(ids, 0), ids[0]: 1}
     for item in items:
         assert audit(item_id=item.pk, patience_seconds=3).comparison.problem_count == 0
 

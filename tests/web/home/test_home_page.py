@@ -142,13 +142,13 @@ def test_it_takes_the_same_statements_for_many_rows(
         home_figures.read_rows()
         day_sums.DaySums().read()
 
-    # Sales, items, low stock, four counts, and each of fourteen days.
-    with django_assert_num_queries(22):
+    # Sales, items, low stock, six counts, and each of fourteen days.
+    with django_assert_num_queries(23):
         read()
     for number in range(5):
         make_item(make_product(slug=f"cup-{number}", name="Cup", price_minor=9900, units=7), quantity=5)
         placed(number, 3, item=item, buyer=buyer, attention=Attention.REFUND_FAILS)
-    with django_assert_num_queries(22):
+    with django_assert_num_queries(23):
         read()
     token = token_in(as_manager.get(HOME).text)
     with django_assert_num_queries(0):

@@ -20,7 +20,10 @@ from web.wsgi_request import RawAnswer
 
 Environ = dict[str, Any]
 
-OF_ONE_CALL = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]{12}Z")
+OF_ONE_CALL = re.compile(
+    rb"\br1\.[\w-]{8}\.[0-9a-f-]{36}\.[\w.-]+|"
+    rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]{12}Z"
+)
 
 
 @dataclass
@@ -40,8 +43,8 @@ class Answer:
         headers = [
             (name, "-" if name == "Retry-After" else OF_ONE_CALL.sub(b"-", value.encode()).decode())
             for name, value in self.headers
-            # As long as the wait.
-            if name != "Content-Length" or not self.has_wait
+            # As long as the wait, or as the buyer's number in the receipt.
+            if name != "Content-Length" or not (self.has_wait or b'"receipt"' in self.body)
         ]
         return self.status, headers, re.sub(rb'"retry_after": \d+', b"-", OF_ONE_CALL.sub(b"-", self.body))
 

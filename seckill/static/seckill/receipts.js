@@ -1,0 +1,60 @@
+// The receipts of one item's reservations: kept, also when the tab is closed, until the reservations have orders.
+
+import { now } from "../shop/server_clock.js";
+import { TemporaryError, backoff, bringReceipt, getStatus, sleep } from "./api.js";
+import { hasEnded } from "./item_state.js";
+
+// After this time nobody looks for a lost reservation any more.
+const KEPT_MS = 86_400_000;
+// After these refusals no later try can succeed, or none is needed.
+const SPENT = ["receipt_invalid", "receipt_of_another_buyer", "limit_reached"];
+
+export class Receipts {
+  constructor(key) { this.prefix = `receipt:${key}:`; }
+
+  keep(reservation) {
+    if (reservation.receipt) localStorage.setItem(this.prefix + reservation.id, JSON.stringify(reservation));
+  }
+
+  forget({ id }) { localStorage.removeItem(this.prefix + id); }
+
+  // The reservations with their receipts; old ones are removed.
+  all() {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(this.prefix));
+    const kept = names.map((name) => JSON.parse(localStorage.getItem(name)));
+    const isOld = ({ expires_at }) => Date.parse(expires_at) + KEPT_MS < now();
+    for (const old of kept.filter(isOld)) this.forget(old);
+    return kept.filter((reservation) => !isOld(reservation));
+  }
+
+  // The reservation's status once it has an order or has ended; null if it is no longer known.
+  async waitForOrder(reservation) {
+    for (let attempt = 0; ;) {
+      try {
+        const { ok, status, body: known } = await getStatus(reservation.status_url);
+        const body = ok ? known : status === 404 && await this.bringBack(reservation);
+        if (!body) return null;
+        if (body.order || hasEnded(body.status)) {
+          if (body.status !== "lost") this.forget(reservation);
+          return body;
+        }
+        attempt = 0;
+        await sleep((body.poll_after_ms ?? 1000) * (0.8 + Math.random() * 0.4));
+      } catch (error) {
+        if (!(error instanceof TemporaryError)) throw error;
+        attempt += 1;
+        await backoff(attempt, error.retryAfterMs);
+      }
+    }
+  }
+
+  // The status of a reservation that the shop had lost and has now again, by its receipt; null without one. One that
+  // cannot be brought back is `lost`, with the reason, and is tried again when the page is opened again.
+  async bringBack({ id, receipt }) {
+    if (!receipt) return null;
+    const { ok, code, body } = await bringReceipt(receipt);
+    if (ok) return body;
+    if (SPENT.includes(code)) this.forget({ id });
+    return { status: "lost", code, title: body.title, detail: body.detail };
+  }
+}

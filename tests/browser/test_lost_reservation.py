@@ -1,0 +1,102 @@
+"""A reservation that the shop has lost: the page brings the receipt, and without JavaScript a button does."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from orders.models import Order
+from seckill.ledger import Reservation
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from seckill.passes import passes, receipts
+from shop.times.timestamps import now_ms
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+STATUS = "**/api/v1/reservations/*/"
+RECEIPTS = "**/api/v1/receipts/"
+
+
+def not_found(route: Route) -> None:
+    route.fulfill(status=404, content_type="application/problem+json", body='{"code": "not_found"}')
+
+
+def kept_receipts(page: Page) -> list[str]:
+    names: list[str] = page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('receipt:'))")
+    return names
+
+
+def test_the_page_brings_the_receipt_of_a_lost_reservation(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    # Given a shop that does not know the reservation when it is first asked
+    asked: list[str] = []
+
+    def lost_at_first(route: Route) -> None:
+        asked.append(route.request.url)
+        not_found(route) if len(asked) == 1 else route.continue_()
+
+    page.route(STATUS, lost_at_first)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+
+    # When the buyer reserves
+    with page.expect_request(RECEIPTS) as brought:
+        page.click("[data-buy]")
+
+    # Then the page brings the receipt, goes on to the order, and needs the receipt no more
+    told = receipts.read(json.loads(brought.value.post_data or "")["receipt"])
+    page.wait_for_url("**/orders/*/")
+    assert (told.buyer_id, told.reservation_id) == (buyer.pk, Order.objects.get().reservation_id)
+    assert kept_receipts(page) == []
+    page.unroute(STATUS)
+
+
+def test_a_page_that_is_opened_later_brings_what_was_kept(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    # Given a reservation that is lost for good
+    refusal = {"code": "reservation_lost", "title": "Lost", "detail": "Its units have gone."}
+    page.route(STATUS, not_found)
+    page.route(
+        RECEIPTS,
+        lambda route: route.fulfill(status=409, content_type="application/problem+json", body=json.dumps(refusal)),
+    )
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    expect(page.locator("[data-outcome]")).to_contain_text("Its units have gone.")
+    assert len(kept_receipts(page)) == 1
+    page.unroute(STATUS)
+    page.unroute(RECEIPTS)
+
+    # When the buyer opens the page in another tab, then it finds the order
+    other = page.context.new_page()
+    with other.expect_response(STATUS):
+        other.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(other.locator("[data-outcome]")).to_contain_text("Your order is ready")
+    assert kept_receipts(other) == []
+
+
+@pytest.mark.parametrize(("language", "button"), [("", "Bring my reservation back"), ("zh-hans/", "恢复我的预留")])
+def test_without_javascript_a_button_brings_it_back(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, language: str, button: str
+) -> None:
+    # Given the address at which the buyer was waiting, of a reservation that the shop does not have
+    pass_ = passes.Pass(item.pk, buyer.pk, passes.new_reservation_id(item.pk))
+    told = Reservation(Outcome.RESERVED, 0, 1, now_ms() + 900_000, item.price_minor, "CNY")
+    receipt = receipts.issue(pass_=pass_, reservation_id=str(pass_.reservation_id), reservation=told)
+    context = browser.new_context(java_script_enabled=False)
+    sign_in(context, buyer)
+    page = context.new_page()
+    page.goto(f"{live_shop}/{language}reservations/{pass_.reservation_id}/?receipt={receipt}")
+
+    # When the buyer presses the button, then the order follows
+    page.get_by_role("button", name=button).click()
+    page.wait_for_url(f"**/{language}orders/*/")
+    assert Order.objects.get().reservation_id == pass_.reservation_id
+    context.close()
