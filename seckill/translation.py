@@ -17,5 +17,6 @@ class SaleTranslation(TranslationOptions):
 
 keep_history(Sale, excluded_fields=["name"])
 keep_history(
-    SaleItem, excluded_fields=["taken", "announced_at", "archived_at", "from_stock", "incarnation", "returned"]
+    SaleItem,
+    excluded_fields=["taken", "announced_at", "archived_at", "from_stock", "incarnation", "returned", "line_ended_at"],
 )

@@ -2,6 +2,7 @@ from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
 from orders.models.kept_report import KeptReport
+from orders.models.line_mail import LineMail
 from orders.models.mail import Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
@@ -33,6 +34,7 @@ __all__ = [
     "Document",
     "IdempotentCall",
     "KeptReport",
+    "LineMail",
     "Mail",
     "Order",
     "OrderLine",
