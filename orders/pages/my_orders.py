@@ -3,7 +3,7 @@
 Everything works without JavaScript. `orders/pages/guest_orders.py` shows the same of a guest's order.
 """
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
@@ -32,6 +32,9 @@ from orders.shipping.carriers import tracking_url
 from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
 from seckill import ledger
+from seckill.ledger_words import Departed
+from seckill.line.line_ledger import leave_line
+from seckill.line.places import place_body
 from seckill.models import SaleItem
 from seckill.passes.passes import item_id_of
 from seckill.phase import Phase
@@ -211,21 +214,40 @@ def confirm_cancel(request: HttpRequest, order: Order) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
-    """Where buyers without JavaScript wait until their reservation has become an order."""
+    """Where buyers without JavaScript wait until their reservation has become an order, or in a waiting list.
+
+    A POST gives the place in the waiting list up.
+    """
     order = orders_of(request).filter(reservation_id=reservation_id).first()
     if order:
         return redirect(order)
-    item_id = item_id_of(reservation_id)
+    item_id, buyer_id = item_id_of(reservation_id), cast(int, request.user.pk)
     try:
-        hold = ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
+        if request.method == "POST":
+            return leave_from_page(request, item_id=item_id, reservation_id=reservation_id)
+        place = place_body(item_id=item_id, buyer_id=buyer_id, reservation_id=reservation_id)
+        # After the place: units that come in between are a hold.
+        hold = None if place else ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     except StoreUnreachable:
         return render(request, "orders/reservation.html", {"hold": None})
+    if place:
+        item = SaleItem.objects.select_related("sale", "variant__product").get(pk=item_id)
+        return render(request, "orders/place.html", {"place": place, "item": item})
     if hold is None or hold.buyer_id != request.user.pk:
         raise Http404
     deadline = deadline_of_hold(item_id=item_id, deadline_ms=hold.deadline_ms)
     return render(request, "orders/reservation.html", {"hold": hold, "deadline": deadline})
+
+
+def leave_from_page(request: HttpRequest, *, item_id: int, reservation_id: UUID) -> HttpResponse:
+    left = leave_line(item_id=item_id, reservation_id=reservation_id, buyer_id=cast(int, request.user.pk))
+    if left is not Departed.LEFT_LINE:
+        # Units came first, or it was left before: the page says which.
+        return redirect("reservation", reservation_id)
+    messages.success(request, _("You have left the waiting list."))
+    return redirect("reserve", item_id)
 
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:

@@ -20,7 +20,7 @@ from seckill.api.problem_codes import refusals
 from seckill.api.views import refusal, status_url_pattern
 from seckill.ledger_words import Joined
 from seckill.line.line_ledger import WAITING_UNITS_MAX, JoinAnswer, join_line
-from seckill.line.places import LINE_REFUSALS, place_body
+from seckill.line.places import LINE_REFUSALS, place_body, refused_as
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused
@@ -113,9 +113,4 @@ def join_refusal(answer: JoinAnswer) -> HttpResponse:
     if answer.word in LINE_REFUSALS:
         title, detail = LINE_REFUSALS[answer.word]
         return problem(status=409, code=answer.word.value, title=title, detail=detail)
-    outcome = Outcome(answer.word.value)
-    return refusal(
-        ledger.Reservation(
-            outcome, now_ms=now_ms(), remaining=answer.remaining, per_buyer_max=answer.per_buyer_max, retry_ms=1_000
-        )
-    )
+    return refusal(refused_as(answer))

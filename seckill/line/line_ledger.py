@@ -124,6 +124,22 @@ def find_place(*, item_id: int, buyer_id: int) -> Place | None:
     return ask(read, item_id=item_id)
 
 
+def places_of(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, UUID | None]:
+    """The id of the buyer's place in the line of each item; None where there is none.
+
+    One round trip for each server. Items of a server that is silent are missing.
+    """
+
+    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, UUID | None]:
+        pipeline = client.pipeline(transaction=False)
+        for item_id in item_ids:
+            pipeline.hget(keys_of(item_id).places, str(buyer_id))
+        found = zip(item_ids, pipeline.execute(), strict=True)
+        return {item_id: parts_of(place)[0] if place else None for item_id, place in found}
+
+    return ask_each(read, item_ids=item_ids)
+
+
 def count_waiting(*, item_ids: Sequence[int]) -> dict[int, int]:
     """How many wait for each item. Items of a server that is silent are missing."""
 

@@ -8,8 +8,9 @@ from django.utils.translation import gettext_lazy
 
 from seckill import ledger
 from seckill.ledger_words import Joined
-from seckill.line.line_ledger import Place, find_place
+from seckill.line.line_ledger import JoinAnswer, Place, find_place
 from seckill.live.answer import jitter_ms
+from seckill.outcomes import Outcome
 from seckill.phase import Phase
 from shop.times.timestamps import now_ms
 
@@ -32,6 +33,8 @@ LINE_REFUSALS: dict[Joined, tuple[Any, Any]] = {
         gettext_lazy("So many people wait already that no units would be left for you."),
     ),
 }
+
+
 # Who waits hears of units within some seconds, and by mail. Places change as units come back, and not faster.
 POLL_MS = 5_000
 
@@ -72,4 +75,15 @@ def line_note(place: Place, *, over: bool) -> str:
     return _(
         "The next units that come back are yours. Nobody can say whether any will come back. You need not keep this "
         "page open: we will write to you."
+    )
+
+
+def refused_as(answer: JoinAnswer) -> ledger.Reservation:
+    """A refusal to join that reserving has too, as that answer."""
+    return ledger.Reservation(
+        Outcome(answer.word.value),
+        now_ms=now_ms(),
+        retry_ms=1_000,
+        remaining=answer.remaining,
+        per_buyer_max=answer.per_buyer_max,
     )

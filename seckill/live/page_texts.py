@@ -67,6 +67,18 @@ def sale_page_texts() -> dict[str, Any]:
             "title": _("Your reservation has ended"),
             "detail": _("The units went back on sale. See My orders for the reason."),
         },
+        "line": {
+            "join": _("Join the waiting list"),
+            "joining": _("Joining …"),
+            "leave": _("Leave the waiting list"),
+            "place": _("You are number {place} in the waiting list, for {units} ×"),
+            "left": _("You have left the waiting list."),
+            "lost": {
+                "title": _("Your place in the waiting list has ended"),
+                "detail": _("You have left it elsewhere, or have as many units as one buyer may have. See My orders."),
+            },
+            "ended": _("The waiting list has ended"),
+        },
         "errors": {
             "connection": {
                 "title": _("Connection problem"),

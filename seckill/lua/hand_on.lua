@@ -99,7 +99,7 @@ for _ = 1, people_max do
   units = counter(units)
   local of_buyer = counter(redis.call('HGET', buyers, buyer) or '0')
   -- A place ends without units if its buyer has reserved elsewhere, up to the limit or with the same pass.
-  if units and units <= left and of_buyer and of_buyer + units <= per_buyer_max
+  if units and units >= 1 and units <= left and of_buyer and of_buyer + units <= per_buyer_max
       and redis.call('HEXISTS', holds, reservation_id) == 0 then
     -- XADD comes first because a full store refuses it, and the script stops there.
     local deadline_ms = now_ms + hold_ms

@@ -4,7 +4,19 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
+from seckill.ledger_words import (
+    Adjusted,
+    Archived,
+    Confirmed,
+    Departed,
+    Forgotten,
+    HandedOn,
+    Joined,
+    LineOpened,
+    Published,
+    Released,
+    Restored,
+)
 from seckill.outcomes import Outcome
 from seckill.store.scripts import LUA_DIR
 
@@ -17,6 +29,10 @@ WORDS: dict[str, type[StrEnum]] = {
     "restore": Restored,
     "forget": Forgotten,
     "archive": Archived,
+    "open_line": LineOpened,
+    "join_line": Joined,
+    "leave_line": Departed,
+    "hand_on": HandedOn,
 }
 
 

@@ -20,7 +20,7 @@ async function call(url, options) {
   let response, body;
   try {
     response = await fetch(url, { ...options, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (response.status === 304) return { ok: true, status: 304 };
+    if (response.status === 304 || response.status === 204) return { ok: true, status: response.status };
     body = await response.json();
   } catch {
     throw new TemporaryError();
@@ -52,6 +52,18 @@ export const reserve = (url, pass, units) =>
     method: "POST", credentials: "omit", headers: { ...json, Authorization: `Pass ${pass}` },
     body: JSON.stringify({ units }),
   });
+
+// As `reserve`.
+export const joinLine = (url, pass, units) =>
+  call(url, {
+    method: "POST", credentials: "omit", headers: { ...json, Authorization: `Pass ${pass}` },
+    body: JSON.stringify({ units }),
+  });
+
+export async function leaveLine(url) {
+  if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
+  return call(url, { method: "DELETE", headers: { ...accept, "X-CSRFToken": csrfToken() } });
+}
 
 // The figures, by the ETag of those known already. `fresh` asks for the whole answer, with the time in it.
 let known = {};

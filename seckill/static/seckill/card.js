@@ -58,6 +58,7 @@ export class Card {
     this.form = root.querySelector("form.buy");
     this.button = root.querySelector("[data-buy]");
     this.message = root.querySelector("[data-outcome]");
+    this.lineButton = root.querySelector("[data-line]");
   }
 
   get unitsField() { return this.form?.elements.units; }
@@ -94,6 +95,13 @@ export class Card {
     if (this.button.textContent !== label) this.button.textContent = label;
     this.button.setAttribute("aria-disabled", String(off));
     this.form.hidden = hidden;
+  }
+
+  setLineButton(label, { off, hidden }) {
+    if (!this.lineButton) return;
+    if (this.lineButton.textContent !== label) this.lineButton.textContent = label;
+    this.lineButton.setAttribute("aria-disabled", String(off));
+    this.lineButton.hidden = hidden;
   }
 
   // The message of a state, with links below it. The element is a live region, so a screen reader reads it out. It is
@@ -144,6 +152,14 @@ export class Card {
         return { ...texts.errors.signed_out, links: [{ href: signInUrl, label: texts.sign_in }] };
       case "units_back":
         return texts.units_back;
+      case "waiting":
+        return { title: fill(texts.line.place, { place: number.format(message.place), units: message.units }), detail: message.note };
+      case "left_line":
+        return { title: texts.line.left, detail: "" };
+      case "place_lost":
+        return texts.line.lost;
+      case "line_ended":
+        return { title: texts.line.ended, detail: message.note };
       default:
         return texts.errors.failed;
     }
