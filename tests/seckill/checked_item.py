@@ -339,12 +339,8 @@ class CheckedItem(StoredItem):
 
     def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
         """Check that a call with this number of keys and these arguments is a fault and changes nothing."""
-        names = [
-            *(
-                getattr(self.keys, name)
-                for name in ("item", "buyers", "holds", "outbox", "ops", "latest", "line", "places")
-            )
-        ]
+        kinds = ("item", "buyers", "holds", "outbox", "ops", "latest", "line", "places")
+        names = [getattr(self.keys, kind) for kind in kinds]
         with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
             script.run(self.client, keys=names[:keys], args=args)
 

@@ -44,6 +44,10 @@ MUTANTS_MIN = {
     "restore": 255,
     "forget": 100,
     "archive": 90,
+    "open_line": 20,
+    "join_line": 150,
+    "leave_line": 40,
+    "hand_on": 300,
 }
 
 # The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
