@@ -25,6 +25,8 @@ PLACES_MAX = 100_000
 PEOPLE_MAX = 10
 # The score of a place is its units times this, plus the number of its arrival.
 SHIFT = 2**40
+# The field of the places that counts them.
+ARRIVALS = "arrivals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,19 @@ class Place:
     reservation_id: UUID
     units: int
     ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineLook:
+    """What the store has of a line: `buyers` in it, `places` beside it, and for how few units somebody waits.
+
+    `noted` is what the item says of that, which reserve.lua believes. None: nobody waits.
+    """
+
+    buyers: int
+    places: int
+    smallest: int | None
+    noted: int | None
 
 
 def open_line(*, item_id: int) -> LineOpened:
@@ -140,6 +155,24 @@ def places_of(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, UUID | Non
     return ask_each(read, item_ids=item_ids)
 
 
+def look(*, item_id: int) -> LineLook:
+    """One reading of the whole line, in an atom."""
+
+    def read(client: Redis) -> LineLook:
+        keys = keys_of(item_id)
+        pipeline = client.pipeline(transaction=True)
+        pipeline.zcard(keys.line)
+        pipeline.hlen(keys.places)
+        pipeline.hexists(keys.places, ARRIVALS)
+        pipeline.zrange(keys.line, 0, 0, withscores=True)
+        pipeline.hget(keys.item, "smallest_waiting")
+        buyers, places, has_arrivals, first, noted = pipeline.execute()
+        smallest = int(first[0][1]) // SHIFT if first else None
+        return LineLook(buyers, places - has_arrivals, smallest, int(noted) if noted and noted.isdigit() else None)
+
+    return ask(read, item_id=item_id)
+
+
 def count_waiting(*, item_ids: Sequence[int]) -> dict[int, int]:
     """How many wait for each item. Items of a server that is silent are missing."""
 
@@ -155,7 +188,7 @@ def count_waiting(*, item_ids: Sequence[int]) -> dict[int, int]:
 def portion_of_places(*, item_id: int, cursor: int, count: int) -> tuple[int, dict[int, tuple[UUID, int]]]:
     """Some places: by buyer, the reservation id and the units; and where the next portion begins, 0 after the last."""
     answer: Any = ask(lambda client: client.hscan(keys_of(item_id).places, cursor, count=count), item_id=item_id)
-    return answer[0], {int(buyer): parts_of(place) for buyer, place in answer[1].items() if buyer != b"arrivals"}
+    return answer[0], {int(buyer): parts_of(place) for buyer, place in answer[1].items() if buyer != ARRIVALS.encode()}
 
 
 def remove_line(*, item_id: int) -> None:
