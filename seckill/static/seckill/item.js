@@ -1,7 +1,7 @@
 // One item of the sale for one buyer: reports to item_state.js what happens, shows the state on the card, makes the calls.
 
 import { atServerTime, now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getStatus, reserve, sleep } from "./api.js";
+import { TemporaryError, backoff, reserve, sleep, waitForOrder } from "./api.js";
 import { Card } from "./card.js";
 import {
   buttonOf, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next, phaseOf, stockAfterAnswer, stockAfterLive,
@@ -237,7 +237,7 @@ export class Item {
     const { sale } = this;
     sale.toPay.add(reservation.status_url);
     const readAt = performance.now() + READING_MS;
-    const status = await this.waitForOrder(reservation);
+    const status = await waitForOrder(reservation);
     if (!status || hasEnded(status.status) || isPaid(status.status)) sale.toPay.delete(reservation.status_url);
     if (this.state.reservation !== reservation) return;
     this.dispatchToAllTabs({ type: "followed", reservation, status, quietly });
@@ -246,22 +246,5 @@ export class Item {
     await sleep(readAt - performance.now());
     if (this.state.reservation !== reservation || sale.busy(this)) return;
     location.assign(sale.toPay.size > 1 ? sale.ordersUrl : `${sale.ordersUrl}${status.order}/`);
-  }
-
-  // The reservation's status once it has an order or has ended; null if it is no longer known.
-  async waitForOrder(reservation) {
-    for (let attempt = 0; ;) {
-      try {
-        const { ok, body } = await getStatus(reservation.status_url);
-        if (!ok) return null;
-        if (body.order || hasEnded(body.status)) return body;
-        attempt = 0;
-        await sleep((body.poll_after_ms ?? 1000) * (0.8 + Math.random() * 0.4));
-      } catch (error) {
-        if (!(error instanceof TemporaryError)) throw error;
-        attempt += 1;
-        await backoff(attempt, error.retryAfterMs);
-      }
-    }
   }
 }

@@ -162,13 +162,9 @@ const EVENTS = {
 
   // The waiting list. The message says the place, and why a place was refused or has ended.
   join_pressed: (state) => ({ ...state, line: "joining", refusal: null, message: null }),
-
   joined: (state, { place }) => ({ ...state, line: "waiting", retryable: false, refusal: null, message: waitingMessage(place) }),
-
-  join_refused: (state, { code, body, nowMs }) => refused({ ...state, line: "none" }, {
-    code, nowMs, title: body?.title, detail: body?.detail,
-  }),
-
+  join_refused: (state, { code, body, nowMs }) =>
+    refused({ ...state, line: "none" }, { code, nowMs, title: body?.title, detail: body?.detail }),
   place_seen(state, { place }) {
     const after = { ...state, line: state.line === "leaving" ? "leaving" : "waiting" };
     if (state.step !== "idle") return inLine(state) ? state : after;
@@ -177,13 +173,9 @@ const EVENTS = {
   },
 
   leave_pressed: (state) => ({ ...state, line: "leaving" }),
-
   place_kept: (state) => (state.line === "leaving" ? { ...state, line: "waiting" } : state),
-
   left_line: (state) => ({ ...state, line: "none", message: { tone: "", kind: "left_line" } }),
-
   place_lost: (state) => ({ ...state, line: "none", message: { tone: "refused", kind: "place_lost" } }),
-
   line_ended: (state, { place }) => ({ ...state, line: "none", message: { tone: "refused", kind: "line_ended", note: place.note } }),
 
   // What the buyer has, asked for after so many `changes`.
