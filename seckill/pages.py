@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from seckill import ledger
 from seckill.ledger_words import Joined
 from seckill.line.line_ledger import WAITING_UNITS_MAX, JoinAnswer, join_line
-from seckill.line.places import LINE_REFUSALS, refused_as
+from seckill.line.place_in_line import LINE_REFUSALS, refused_as
 from seckill.live.answer_counts import answer_counts
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts, unpaid_too_often

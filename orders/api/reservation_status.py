@@ -10,7 +10,7 @@ from orders.api.serializers import LINE_ENDED, RESERVED, WAITING
 from orders.life.payment_deadline import deadline_of_hold
 from orders.models import Order, OrderStatus
 from seckill import ledger
-from seckill.line.places import place_body
+from seckill.line.place_in_line import place_body
 from seckill.passes.passes import item_id_of
 from shop.databases.prepared import Prepared
 from shop.times.timestamps import rfc3339, to_ms

@@ -34,7 +34,7 @@ from orders.shipping.order_address import CHANGEABLE
 from seckill import ledger
 from seckill.ledger_words import Departed
 from seckill.line.line_ledger import leave_line
-from seckill.line.places import place_body
+from seckill.line.place_in_line import place_body
 from seckill.models import SaleItem
 from seckill.passes.passes import item_id_of
 from seckill.phase import Phase

@@ -20,7 +20,7 @@ from seckill.api.problem_codes import refusals
 from seckill.api.views import refusal, status_url_pattern
 from seckill.ledger_words import Joined
 from seckill.line.line_ledger import WAITING_UNITS_MAX, JoinAnswer, join_line
-from seckill.line.places import LINE_REFUSALS, place_body, refused_as
+from seckill.line.place_in_line import LINE_REFUSALS, place_body, refused_as
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused

@@ -153,7 +153,7 @@ export class Card {
       case "units_back":
         return texts.units_back;
       case "waiting":
-        return { title: fill(texts.line.place, { place: number.format(message.place), units: message.units }), detail: message.note };
+        return { title: this.placeText(message), detail: message.note };
       case "left_line":
         return { title: texts.line.left, detail: "" };
       case "place_lost":
@@ -168,6 +168,10 @@ export class Card {
   reservedText({ detail, units, expires_at }) {
     const { reserved } = this.texts;
     return { title: fill(reserved.title, { units, product: this.name }), detail: reserved[detail], time: expires_at };
+  }
+
+  placeText({ place, units }) {
+    return fill(this.texts.line.place, { place: number.format(place), units, product: this.name });
   }
 
   clearMessage() {

@@ -9,7 +9,6 @@ from orders import tasks
 from orders.life import intake, lifecycle
 from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderStatus
-from seckill.changes.journal import make_change
 from seckill.line import line_ledger
 from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleChange, SaleItem
@@ -17,6 +16,7 @@ from seckill.outcomes import Outcome
 from shop.models import Product
 from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, signed_in, told
 from tests.steps.shop import make_item
+from tests.steps.staff import change
 from tests.steps.store import left_held_sold
 from tests.steps.waiting import join, join_by_api, status, waiting
 
@@ -31,18 +31,6 @@ def item(product: Product) -> SaleItem:
     item = make_item(product, quantity=1, per_buyer_max=3, waiting_list=True)
     sweep_lines()
     return item
-
-
-def change(item: SaleItem, kind: SaleChange.Kind, units: int | None = None) -> None:
-    of_item = units is not None
-    make_change(
-        kind=kind,
-        reason="because",
-        made_by=None,
-        units=units,
-        item_id=item.pk if of_item else None,
-        sale_id=None if of_item else item.sale_id,
-    )
 
 
 def test_the_first_in_line_gets_the_units_of_an_order_that_is_cancelled(
@@ -111,7 +99,7 @@ def test_added_units_go_to_the_line_in_the_atom_and_the_sweep_hands_on_the_rest(
     people = new_buyers(25)
     for person in people:
         join(item, person)
-    change(item, Kind.ADD_UNITS, 27)
+    change(item, Kind.ADD_UNITS, units=27)
     assert left_held_sold(item) == (27 - line_ledger.PEOPLE_MAX, 1 + line_ledger.PEOPLE_MAX, 0)
     assert told(item, buyer) == Outcome.HELD_BY_OTHERS
     assert sweep_lines() == 2

@@ -51,7 +51,11 @@ MUTANTS_MIN = {
 }
 
 # The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
-MODULES = {verb: import_module(f"tests.seckill.scripts.test_{verb}") for verb in MUTANTS_MIN}
+OF_LINE = ("open_line", "join_line", "leave_line", "hand_on")
+MODULES = {
+    verb: import_module(f"tests.seckill.scripts.{'line.' if verb in OF_LINE else ''}test_{verb}")
+    for verb in MUTANTS_MIN
+}
 OF_EVERY_VERB = import_module("tests.seckill.scripts.test_every_verb")
 
 
