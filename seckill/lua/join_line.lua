@@ -90,7 +90,5 @@ end
 local arrival = redis.call('HINCRBY', places, 'arrivals', 1)
 redis.call('HSET', places, buyer, string.format('%s:%.0f:%.0f', reservation_id, units, arrival))
 redis.call('ZADD', line, string.format('%.0f', units * 2 ^ 40 + arrival), buyer)
-if not smallest or units < smallest then
-  redis.call('HSET', item, 'smallest_waiting', string.format('%.0f', units))
-end
+redis.call('HSET', item, 'smallest_waiting', string.format('%.0f', math.min(units, smallest or units)))
 return {'joined', reservation_id, units}

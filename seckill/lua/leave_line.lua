@@ -17,7 +17,8 @@ assert(#KEYS == 3 and #ARGV == 2, 'leave_line takes 3 keys and 2 arguments')
 local item, line, places = KEYS[1], KEYS[2], KEYS[3]
 local reservation_id, buyer = ARGV[1], ARGV[2]
 
-if string.match(redis.call('HGET', places, buyer) or '', '^([^:]+):%d+:%d+$') ~= reservation_id then
+local place = redis.call('HGET', places, buyer)
+if not place or string.match(place, '^([^:]+):%d+:%d+$') ~= reservation_id then
   return {'not_waiting'}
 end
 

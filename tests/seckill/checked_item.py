@@ -329,6 +329,16 @@ class CheckedItem(StoredItem):
         self.client.delete("clock")
         return answer
 
+    def at_window(
+        self, verb: str, call: Callable[[], Answer], *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS
+    ) -> Answer:
+        """A call of a verb of the line, with a window relative to the time at which its script runs."""
+        prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
+        name = verb.upper()
+        shifted = Script(verb, prelude + getattr(scripts, name).source)
+        with mock.patch.object(scripts, name, shifted), self.unguarded():
+            return call()
+
     def dump(self) -> dict[bytes, Any]:
         """All keys of the store with their content."""
         dump = {}

@@ -32,6 +32,20 @@ EQUIVALENT = {
         "reserve",
         "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
     ): "XADD and HSET exchanged: a full store refuses either of them, and the first write decides",
+    (
+        "join_line",
+        "redis.call('ZADD', line, string.format('%.0f', units * 2 ^ 40 + arrival), buyer)",
+    ): "HSET and ZADD exchanged: HINCRBY before them is the first write",
+    ("leave_line", "redis.call('ZREM', line, buyer)"): "HDEL and ZREM exchanged: a full store accepts either of them",
+    **{
+        (verb, f"{begin}redis.call('ZRANGE', line, 0, {last}, 'WITHSCORES')[2]"): "the second answer is the first score"
+        for verb, begin in (
+            ("open_line", "local least = "),
+            ("leave_line", "local least = "),
+            ("hand_on", "local least = "),
+        )
+        for last in (1, -1)
+    },
 }
 
 # A generator that makes no mutants would find no survivors.

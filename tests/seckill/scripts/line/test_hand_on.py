@@ -331,3 +331,19 @@ def test_the_list_of_the_latest_reservations_stays_short(checked_item: CheckedIt
     checked_item.check_invariants()
     assert checked_item.latest()[0][0] == 259
     assert len(checked_item.latest()) == 128 + 259 % 64
+
+
+@pytest.mark.parametrize(
+    ("window", "word"),
+    [
+        ({"opens_in_ms": 1}, HandedOn.NOT_OPEN),
+        ({"opens_in_ms": 0}, HandedOn.HANDED_ON),
+        ({"closes_in_ms": 1}, HandedOn.HANDED_ON),
+        ({"closes_in_ms": 0}, HandedOn.CLOSED),
+    ],
+)
+def test_the_window_is_exact_to_the_millisecond(
+    checked_item: CheckedItem, window: dict[str, int], word: HandedOn
+) -> None:
+    left(checked_item, 1, waiting=[(8, 1)])
+    assert checked_item.at_window("hand_on", checked_item.hand_on, **window) is word

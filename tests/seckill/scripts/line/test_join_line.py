@@ -207,3 +207,19 @@ def test_a_full_store_gives_no_places_and_lets_people_leave(checked_item: Checke
         with pytest.raises(StoreUnreachable):
             checked_item.join(buyer=9)
         assert checked_item.leave(place, buyer=8) is Departed.LEFT_LINE
+
+
+@pytest.mark.parametrize(
+    ("window", "word"),
+    [
+        ({"opens_in_ms": 1}, Joined.NOT_OPEN),
+        ({"opens_in_ms": 0}, Joined.JOINED),
+        ({"closes_in_ms": 1}, Joined.JOINED),
+        ({"closes_in_ms": 0}, Joined.CLOSED),
+    ],
+)
+def test_the_window_is_exact_to_the_millisecond(
+    checked_item: CheckedItem, window: dict[str, int], word: Joined
+) -> None:
+    sold_out(checked_item)
+    assert checked_item.at_window("join_line", lambda: checked_item.join(buyer=8), **window).word is word

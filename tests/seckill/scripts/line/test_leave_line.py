@@ -62,3 +62,12 @@ def test_one_leaves_the_line_of_an_item_that_was_lost_without_leaving_a_part_of_
         assert checked_item.leave(place, buyer=8) is Departed.LEFT_LINE
     assert checked_item.item() == {}
     assert checked_item.line() == ["9"]
+
+
+def test_of_several_who_stay_the_fewest_units_count(checked_item: CheckedItem) -> None:
+    sold_out(checked_item)
+    place = checked_item.waiting(buyer=8, units=1)
+    for buyer, units in ((9, 3), (10, 2), (11, 3)):
+        checked_item.waiting(buyer=buyer, units=units)
+    assert checked_item.leave(place, buyer=8) is Departed.LEFT_LINE
+    assert checked_item.item()["smallest_waiting"] == "2"
