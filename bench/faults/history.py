@@ -19,6 +19,7 @@ class Action(StrEnum):
     """A request that a client can make."""
 
     RESERVE = "reserve"
+    JOIN = "join"
     GET_RESERVATION = "get_reservation"
     OPEN_PAGE = "open_page"
     PAY = "pay"
