@@ -142,9 +142,11 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
 
 def join_line_from_page(request: HttpRequest, pass_: passes.Pass, *, units: int) -> HttpResponse | None:
     """Leads to the place; None if there is none, with a message that says why."""
-    place = {"item_id": pass_.item_id, "reservation_id": pass_.reservation_id, "buyer_id": pass_.buyer_id}
+    units = min(units, WAITING_UNITS_MAX)
     try:
-        answer = join_line(**place, units=min(units, WAITING_UNITS_MAX))
+        answer = join_line(
+            item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
+        )
     except StoreUnreachable:
         answer = JoinAnswer(Joined.UNAVAILABLE)
     if answer.reservation_id:

@@ -101,7 +101,7 @@ def join_line(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) 
 def leave_line(*, item_id: int, reservation_id: UUID, buyer_id: int) -> Departed:
     """Give the place up. Idempotent."""
     keys = keys_of(item_id)
-    slots, args = [keys.item, keys.line, keys.places], [str(reservation_id), buyer_id]
+    slots, args = [keys.item, keys.line, keys.places], (str(reservation_id), buyer_id)
     answer = ask(lambda client: scripts.LEAVE_LINE.run(client, keys=slots, args=args), item_id=item_id)
     return Departed(answer[0])
 

@@ -9,7 +9,6 @@ from django.utils.translation import gettext_lazy
 from seckill import ledger
 from seckill.ledger_words import Joined
 from seckill.line.line_ledger import JoinAnswer, Place, find_place
-from seckill.live.answer import jitter_ms
 from seckill.outcomes import Outcome
 from seckill.phase import Phase
 from shop.times.timestamps import now_ms
@@ -53,7 +52,7 @@ def place_body(*, item_id: int, buyer_id: int, reservation_id: UUID) -> dict[str
         "place": place.ahead + 1,
         "ahead": place.ahead,
         "note": line_note(place, over=over),
-        "poll_after_ms": None if over else jitter_ms(POLL_MS, now_ms=now_ms()),
+        "poll_after_ms": None if over else POLL_MS,
     }
 
 

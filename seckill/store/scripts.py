@@ -69,8 +69,8 @@ class Script:
             # Some calls may have run before the script was lost. They can be repeated: verbs are idempotent.
             return self._pipeline(client, calls, then=then)
 
-    def _pipeline(self, client: Redis, calls: Sequence[Call], *, then: "Then | None") -> list[list[str]]:
-        pipeline = client.pipeline(transaction=False)
+    def _pipeline(self, client: Redis, calls: Sequence[Call], *, then: "Then | None" = None) -> list[list[str]]:
+        pipeline: Any = client.pipeline(transaction=False)
         for keys, args in calls:
             if then:
                 pipeline.execute_command("MULTI")

@@ -191,8 +191,12 @@ class CheckedItem(StoredItem):
         handing_on: bool = False,
     ) -> Released:
         then = line_ledger.handing_on(ITEM_ID) if handing_on else None
-        which = {"item_id": ITEM_ID, "reservation_ids": [reservation_id], "even_unverified": even_unverified}
-        return self._watched(lambda: ledger.release(**which, reason=reason, then=then)[0])
+
+        def call() -> Released:
+            more: dict[str, Any] = {"even_unverified": even_unverified, "then": then}
+            return ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason, **more)[0]
+
+        return self._watched(call)
 
     def adjust(
         self,

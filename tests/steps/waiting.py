@@ -1,9 +1,9 @@
 """What people in a waiting list do, and what is seen of it."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from seckill.ledger_words import Joined
@@ -21,14 +21,13 @@ def join(item: SaleItem, buyer: User, units: int = 1) -> UUID:
     return reservation_id
 
 
-def join_by_api(item: SaleItem, buyer: User, units: int = 1, *, pass_text: str = "") -> Response:
+def join_by_api(item: SaleItem, buyer: User, units: int = 1, *, pass_text: str = "") -> Any:
     text = pass_text or passes.issue(item_id=item.pk, buyer_id=buyer.pk, expires_s=passes.expiry_s())
     path = f"/api/v1/sale-items/{item.pk}/waiting-list/"
-    response: Response = APIClient().post(path, {"units": units}, format="json", HTTP_AUTHORIZATION=f"Pass {text}")
-    return response
+    return APIClient().post(path, {"units": units}, format="json", HTTP_AUTHORIZATION=f"Pass {text}")
 
 
-def status(buyer: User, reservation_id: UUID | str) -> dict[str, object]:
+def status(buyer: User, reservation_id: UUID | str) -> dict[str, Any]:
     response = signed_in(buyer).get(f"/api/v1/reservations/{reservation_id}/")
     return response.json() if response.status_code == 200 else {"status": response.status_code}
 

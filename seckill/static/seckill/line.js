@@ -110,7 +110,7 @@ export class WaitingLine {
         attempt += 1;
         wait = Math.max(error.retryAfterMs, 1000 * 1.7 ** Math.min(attempt, 6));
       }
-      if (this.following === statusUrl) await sleepWhileVisible(wait);
+      if (this.following === statusUrl) await sleepWhileVisible(wait * (1 + Math.random() * 0.4));
     }
   }
 

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -126,7 +127,8 @@ def test_a_place_in_the_line_that_no_replica_has_is_not_given(
     line_ledger.open_line(item_id=item.pk)
     web.reserve(item.pk, buyer_id=1, units=2)
     ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-48))
-    asked = {"item_id": item.pk, "reservation_id": passes.new_reservation_id(item.pk), "buyer_id": buyer.pk, "units": 1}
+    place_id = passes.new_reservation_id(item.pk)
+    asked: dict[str, Any] = {"item_id": item.pk, "reservation_id": place_id, "buyer_id": buyer.pk, "units": 1}
     with frozen_replica(sentinel_store):
         for _ in range(2):
             with pytest.raises(StoreUnreachable) as raised:
