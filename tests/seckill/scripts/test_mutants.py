@@ -36,6 +36,22 @@ EQUIVALENT = {
         "join_line",
         "redis.call('ZADD', line, string.format('%.0f', units * 2 ^ 40 + arrival), buyer)",
     ): "HSET and ZADD exchanged: HINCRBY before them is the first write",
+    (
+        "hand_on",
+        "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
+    ): "XADD and HSET exchanged: as in reserve",
+    ("hand_on", "for units = 0, math.min(left, 10) do"): "no place is for 0 units",
+    ("hand_on", "for units = 1, math.min(left, 20) do"): "no place is for more than 10 units",
+    (
+        "hand_on",
+        "string.format('(%.0f', (units + 1) * 2 ^ 40), 'BYSCORE', 'LIMIT', 0, 2, 'WITHSCORES')",
+    ): "the first of two is the first",
+    ("hand_on", "local arrival = found[1] and found[2] - units * 2 ^ 40"): "a buyer has a score",
+    ("hand_on", "if arrival and (not least or arrival <= least) then"): "no two places have the same arrival",
+    (
+        "hand_on",
+        "local reservation_id, units = string.match(redis.call('HGET', places, buyer) or 'x', '^([^:]+):(%d+):%d+$')",
+    ): "neither text is a place",
     ("leave_line", "redis.call('ZREM', line, buyer)"): "HDEL and ZREM exchanged: a full store accepts either of them",
     **{
         (verb, f"{begin}redis.call('ZRANGE', line, 0, {last}, 'WITHSCORES')[2]"): "the second answer is the first score"

@@ -347,3 +347,18 @@ def test_the_window_is_exact_to_the_millisecond(
 ) -> None:
     left(checked_item, 1, waiting=[(8, 1)])
     assert checked_item.at_window("hand_on", checked_item.hand_on, **window) is word
+
+
+def test_a_line_of_which_the_item_knows_nothing_is_served_too(checked_item: CheckedItem) -> None:
+    left(checked_item, 1, waiting=[(8, 1)])
+    checked_item.client.hdel(checked_item.keys.item, "smallest_waiting")
+    assert checked_item.hand_on() is HandedOn.HANDED_ON
+    assert checked_item.line() == []
+
+
+def test_the_first_reservation_of_an_item_may_come_from_the_line(checked_item: CheckedItem) -> None:
+    checked_item.publish_with_line(quantity=1, per_buyer_max=2)
+    place = checked_item.waiting(buyer=8, units=2)
+    checked_item.adjust(units=1)
+    assert checked_item.hand_on() is HandedOn.HANDED_ON
+    assert checked_item.latest() == [(1, str(place))]
