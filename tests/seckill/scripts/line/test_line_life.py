@@ -105,7 +105,7 @@ class LineMachine(RuleBasedStateMachine):
     @rule(buyer=BUYERS, units=UNITS)
     def reserve_with_the_pass_of_a_place(self, buyer: int, units: int) -> None:
         place = next((place for place in self.model.waiting if place[0] == buyer), None)
-        if place:
+        if place and place[2] not in self.model.holds:
             expected = self.model.refusal(buyer, units)
             assert self.item.reserve(place[2], buyer=buyer, units=units).outcome == (expected or Outcome.RESERVED)
             if expected is None:
