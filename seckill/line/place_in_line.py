@@ -36,6 +36,8 @@ LINE_REFUSALS: dict[Joined, tuple[Any, Any]] = {
 
 # Who waits hears of units within some seconds, and by mail. Places change as units come back, and not faster.
 POLL_MS = 5_000
+# Who is not among the next so many cannot get units within seconds, and asks less often.
+NEAR, POLL_SLOWLY_MS = 50, 20_000
 
 
 def place_body(*, item_id: int, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
@@ -52,7 +54,7 @@ def place_body(*, item_id: int, buyer_id: int, reservation_id: UUID) -> dict[str
         "place": place.ahead + 1,
         "ahead": place.ahead,
         "note": line_note(place, over=over),
-        "poll_after_ms": None if over else POLL_MS,
+        "poll_after_ms": None if over else POLL_MS if place.ahead < NEAR else POLL_SLOWLY_MS,
     }
 
 
@@ -66,7 +68,7 @@ def line_note(place: Place, *, over: bool) -> str:
     """What the buyer can expect, honestly."""
     if over:
         return _("The sale has ended, and no units came back for you. Nothing was charged.")
-    if place.ahead:
+    if place.ahead or place.units > 1:
         return _(
             "Units that come back go to the first in line whom they are enough for. Nobody can say whether enough will "
             "come back. You need not keep this page open: we will write to you."
