@@ -11,7 +11,6 @@ from bench.faults.kinds import (
     frozen_servers,
     full_disks,
     gates,
-    lines,
     mails,
     network,
     payment_races,
@@ -24,7 +23,7 @@ from bench.faults.kinds import (
     standbys,
     store_outages,
 )
-from bench.faults.kinds.crowds import bots
+from bench.faults.kinds.crowds import bots, lines
 from bench.faults.kinds.ordinary import checkouts, ordinary_expiry, part_refunds, shared_stock
 from bench.faults.kinds.replicas import primaries, promises
 
