@@ -13,7 +13,7 @@ from orders.approvals.carrying_out import carry_out_approved
 from orders.cart import cart_holder
 from orders.invoices import numbering, writing
 from orders.life import intake, lifecycle, settlement
-from orders.mails import sending
+from orders.mails import line_mails, sending
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.preflight import readiness
@@ -29,6 +29,7 @@ from seckill.changes.unsold import return_unsold
 from seckill.items.archive import retired_items
 from seckill.items.loop import for_each_item, until
 from seckill.items.shadow import is_shadow
+from seckill.line.waiting_list import sweep_lines
 from seckill.models import movable_items
 from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
@@ -156,6 +157,12 @@ def expire_overdue() -> int:
 
 
 @sweep(queue="expiry", every_seconds=1.0)
+def hand_on_units() -> int:
+    """Give units that lie idle to those who wait for them, and tell those in line that the sale has ended."""
+    return sweep_lines() + line_mails.tell_ended_lines(seconds_max=BUDGET_SECONDS)
+
+
+@sweep(queue="expiry", every_seconds=1.0)
 def settle_orders() -> int:
     """Settle orders that a crash or an unreachable store left unsettled."""
     return settlement.settle_orders()
@@ -253,7 +260,9 @@ def send_mails() -> int:
     """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
-    return sent + sending.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+    sent += sending.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+    # Last: thousands may have waited, and nothing depends on these.
+    return sent + line_mails.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
 
 
 @sweep(queue="expiry", every_seconds=1.0)

@@ -228,33 +228,35 @@ def confirm(*, item_id: int, reservation_ids: Sequence[UUID], even_unverified: b
 
     `unavailable` while the item is not verified, except for a repair, which passes `even_unverified`.
     """
-    keys = keys_of(item_id)
-    calls = [
-        ([keys.item, keys.holds], [str(reservation_id), "1" if even_unverified else ""])
-        for reservation_id in reservation_ids
-    ]
+    keys, unverified = keys_of(item_id), "1" if even_unverified else ""
+    calls = [([keys.item, keys.holds], [str(reservation_id), unverified]) for reservation_id in reservation_ids]
     answers = ask(lambda client: scripts.CONFIRM.run_many(client, calls), item_id=item_id)
     return [Confirmed(answer[0]) for answer in answers]
 
 
 def release(
-    *, item_id: int, reservation_ids: Sequence[UUID], reason: ReleaseReason, even_unverified: bool = False
+    *,
+    item_id: int,
+    reservation_ids: Sequence[UUID],
+    reason: ReleaseReason,
+    even_unverified: bool = False,
+    then: scripts.Then | None = None,
 ) -> list[Released]:
     """Put units back on sale and lower their buyers' counts. One answer per reservation; idempotent.
 
-    `unavailable` while the item is not verified, except for a repair, which passes `even_unverified`.
+    `then` is in one atom with each. `unavailable` while the item is not verified, except for a repair, which passes
+    `even_unverified`.
     """
-    keys = keys_of(item_id)
-    calls = [
-        ([keys.item, keys.buyers, keys.holds], [str(reservation_id), reason.value, "1" if even_unverified else ""])
-        for reservation_id in reservation_ids
-    ]
-    answers = ask(lambda client: scripts.RELEASE.run_many(client, calls), item_id=item_id)
+    keys, unverified = keys_of(item_id), "1" if even_unverified else ""
+    calls = [([keys.item, keys.buyers, keys.holds], [str(pk), reason.value, unverified]) for pk in reservation_ids]
+    answers = ask(lambda client: scripts.RELEASE.run_many(client, calls, then=then), item_id=item_id)
     return [Released(answer[0]) for answer in answers]
 
 
-def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> AdjustAnswer:
-    """Change an item's terms while it is on sale. Each `operation_id` is applied once."""
+def adjust(
+    *, item_id: int, operation_id: UUID, adjustment: Adjustment, then: scripts.Then | None = None
+) -> AdjustAnswer:
+    """Change an item's terms while it is on sale, and `then` in one atom. Each `operation_id` is applied once."""
     keys = keys_of(item_id)
     args: list[scripts.Argument] = [
         str(operation_id),
@@ -264,7 +266,7 @@ def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> Adjus
         "" if adjustment.per_buyer_max is None else adjustment.per_buyer_max,
     ]
     word, *figures = ask(
-        lambda client: scripts.ADJUST.run(client, keys=[keys.item, keys.ops], args=args), item_id=item_id
+        lambda client: scripts.ADJUST.run_many(client, [([keys.item, keys.ops], args)], then=then)[0], item_id=item_id
     )
     return AdjustAnswer(Adjusted(word), *(int(figure) if figure else None for figure in figures))
 
@@ -280,7 +282,7 @@ def restore(
 def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[Restored]:
     """`restore` for many orders in one round trip. One answer per order."""
     keys = keys_of(item_id)
-    calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
+    calls: list[scripts.Call] = [
         (
             [keys.item, keys.buyers, keys.holds],
             [str(hold.reservation_id), hold.buyer_id, hold.units, hold.deadline_ms, hold.state.value],
@@ -294,7 +296,7 @@ def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[R
 def forget(*, item_id: int, reservation_ids: Sequence[UUID], keep_ms: int) -> list[Forgotten]:
     """Remove ended holds whose deadline passed `keep_ms` ago. One answer per reservation; idempotent."""
     keys = keys_of(item_id)
-    calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
+    calls: list[scripts.Call] = [
         ([keys.item, keys.holds], [str(reservation_id), keep_ms]) for reservation_id in reservation_ids
     ]
     answers = ask(lambda client: scripts.FORGET.run_many(client, calls), item_id=item_id)

@@ -78,6 +78,42 @@ class Archived(StrEnum):
     ARCHIVED = "archived"
 
 
+class LineOpened(StrEnum):
+    UNAVAILABLE = "unavailable"
+    OPENED = "opened"
+
+
+class Joined(StrEnum):
+    UNAVAILABLE = "unavailable"
+    NO_LINE = "no_line"
+    ALREADY_RESERVED = "already_reserved"
+    HOLD_ENDED = "hold_ended"
+    ALREADY_WAITING = "already_waiting"
+    PAUSED = "paused"
+    NOT_OPEN = "not_open"
+    CLOSED = "closed"
+    LIMIT_REACHED = "limit_reached"
+    UNITS_LEFT = "units_left"
+    LINE_FULL = "line_full"
+    JOINED = "joined"
+
+
+class Departed(StrEnum):
+    NOT_WAITING = "not_waiting"
+    LEFT_LINE = "left_line"
+
+
+class HandedOn(StrEnum):
+    UNAVAILABLE = "unavailable"
+    NO_LINE = "no_line"
+    PAUSED = "paused"
+    NOT_OPEN = "not_open"
+    CLOSED = "closed"
+    NOBODY_FITS = "nobody_fits"
+    BACKLOG_FULL = "backlog_full"
+    HANDED_ON = "handed_on"
+
+
 class RestoreAs(StrEnum):
     """The state to restore a hold in: that of its order, or `late_payment` if it was paid after it had ended."""
 

@@ -68,6 +68,12 @@ class Sale(models.Model):
             "Shown on the home page and in the API's lists. If unchecked, only people who have the link can find it."
         ),
     )
+    waiting_list = models.BooleanField(
+        _("waiting list"),
+        default=False,
+        db_default=False,
+        help_text=_("Buyers who come too late can wait. Units that come back go to the first in line."),
+    )
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
     paused = models.BooleanField(_("paused"), default=False, editable=False)
 
@@ -128,7 +134,8 @@ class SaleItem(models.Model):
     long after its end (seckill/items/archive.py). `from_stock` says that the units came out of the variant's ordinary
     stock, to which the unsold ones return; sales that were published before the shop did this have it False.
     `returned` counts them since the sale last ended, since `quantity` has them no more. `paused` is about the item
-    alone: it stays when its sale is paused and resumed.
+    alone: it stays when its sale is paused and resumed. `line_ended_at` is set when those in its waiting list were
+    told that nothing came back.
     `incarnation` names the server of the store whose reservations become orders (orders/units/taken.py); empty until
     the item is first compared with its orders: then it is the one that it was published on.
     """
@@ -161,6 +168,7 @@ class SaleItem(models.Model):
     returned = models.PositiveIntegerField(_("unsold units returned"), default=0, db_default=0, editable=False)
     from_stock = models.BooleanField(_("from the ordinary stock"), default=False, db_default=False, editable=False)
     paused = models.BooleanField(_("paused"), default=False, db_default=False, editable=False)
+    line_ended_at = models.DateTimeField(_("waiting list ended at"), null=True, blank=True, editable=False)
     incarnation = models.CharField(
         _("server of the reservation store"), max_length=64, blank=True, default="", db_default="", editable=False
     )

@@ -18,6 +18,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from seckill import ledger
+from seckill.ledger_words import Joined
+from seckill.line.line_ledger import WAITING_UNITS_MAX, JoinAnswer, join_line
+from seckill.line.place_in_line import LINE_REFUSALS, refused_as
 from seckill.live.answer_counts import answer_counts
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts, unpaid_too_often
@@ -28,6 +31,7 @@ from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
+from seckill.store.client import StoreUnreachable
 from shop.accounts.address_book import lacks_address
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached, page_or_problem
@@ -135,6 +139,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     if units is None:
         messages.error(request, _("Choose how many units you want."))
         return back
+    if request.POST.get("action") == "join":
+        return join_line_from_page(request, pass_, units=units) or back
     reservation = reserve_units(pass_=pass_, units=units)
     if reservation.outcome not in ACCEPTED:
         messages.error(request, refusal_text(reservation))
@@ -143,6 +149,25 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     return HttpResponseRedirect(
         f"{reverse('reservation', args=[pass_.reservation_id])}?{urlencode({'receipt': receipt})}"
     )
+
+
+def join_line_from_page(request: HttpRequest, pass_: passes.Pass, *, units: int) -> HttpResponse | None:
+    """Leads to the place; None if there is none, with a message that says why."""
+    units = min(units, WAITING_UNITS_MAX)
+    try:
+        answer = join_line(
+            item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
+        )
+    except StoreUnreachable:
+        answer = JoinAnswer(Joined.UNAVAILABLE)
+    if answer.reservation_id:
+        return redirect("reservation", answer.reservation_id)
+    if answer.word in LINE_REFUSALS:
+        title, detail = LINE_REFUSALS[answer.word]
+        messages.error(request, _("%(title)s. %(detail)s") % {"title": title, "detail": detail})
+    else:
+        messages.error(request, refusal_text(refused_as(answer)))
+    return None
 
 
 def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:

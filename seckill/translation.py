@@ -18,5 +18,8 @@ class SaleTranslation(TranslationOptions):
 keep_history(Sale, excluded_fields=["name"])
 keep_history(
     SaleItem,
-    excluded_fields=["taken", "announced_at", "archived_at", "from_stock", "incarnation", "returned", "paused"],
+    excluded_fields=[
+        *("taken", "announced_at", "archived_at", "from_stock", "incarnation"),
+        *("returned", "paused", "line_ended_at"),
+    ],
 )

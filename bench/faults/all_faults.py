@@ -23,7 +23,7 @@ from bench.faults.kinds import (
     standbys,
     store_outages,
 )
-from bench.faults.kinds.crowds import bots
+from bench.faults.kinds.crowds import bots, lines
 from bench.faults.kinds.ordinary import checkouts, ordinary_expiry, part_refunds, shared_stock
 from bench.faults.kinds.replicas import primaries, promises
 
@@ -54,6 +54,8 @@ FAULTS: tuple[type[Fault], ...] = (
     store_outages.StoreKilled,
     store_outages.StoreDown,
     store_outages.StorePaused,
+    lines.StoreKilledWhileLineMoves,
+    lines.KilledBeforeTheNextHold,
     gates.GateStoreFrozen,
     gates.GateStoreKilled,
     store_outages.ScriptFlush,

@@ -184,7 +184,7 @@ def find_violations(events: Sequence[Event], snapshot: StoreSnapshot, *, quantit
         else sum(event.outcome == "sold_out" for event in answered),
         "orders came from passes that were never used": len(
             {order.reservation_id for order in snapshot.orders}
-            - {event.reservation_id for event in events if event.action is Action.RESERVE}
+            - {event.reservation_id for event in events if event.action in (Action.RESERVE, Action.JOIN)}
         ),
         "answers were neither a yes nor a refusal by the shop": sum(
             event.outcome.startswith("http_") and event.status < 500 for event in answered

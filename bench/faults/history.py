@@ -19,6 +19,7 @@ class Action(StrEnum):
     """A request that a client can make."""
 
     RESERVE = "reserve"
+    JOIN = "join"
     GET_RESERVATION = "get_reservation"
     BRING_RECEIPT = "bring_receipt"
     OPEN_PAGE = "open_page"

@@ -14,7 +14,7 @@ from orders.account.person_data import mail_addresses
 from orders.idempotent_calls import forget_calls_of
 from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
-from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
+from orders.models import Cart, LineMail, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
 from orders.models.order import LACKS_INVOICE
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
@@ -72,6 +72,7 @@ def remove_belongings(user: User) -> None:
         rows: QuerySet[Any] = model.objects.filter(user=user)
         rows.delete()
     Cart.objects.filter(buyer=user).delete()
+    LineMail.objects.filter(buyer=user).delete()
 
 
 def remove_person_from_orders(user: User) -> None:

@@ -17,6 +17,7 @@ from orders.cart.cart_contents import units_in_cart
 from orders.models import OrderLine, OrderStatus
 from orders.problem_codes import refusals
 from seckill.items import holdings
+from seckill.line import line_ledger
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
 from shop.accounts.address_book import lacks_address
@@ -42,6 +43,9 @@ class HoldSerializer(serializers.Serializer[Any]):
 class ItemUnitsSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     units = serializers.IntegerField(help_text="What the buyer has of the item, held and bought.")
+    waiting = serializers.UUIDField(
+        allow_null=True, required=False, help_text="The buyer's place in the waiting list; only where there is one."
+    )
 
 
 class MeSerializer(serializers.Serializer[Any]):
@@ -120,16 +124,21 @@ def prepared_lines() -> Prepared:
     return Prepared(lines.values_list("order__expires_at", "order_id", "pk", *of_order, "sale_item_id", "units"))
 
 
-def units_of(buyer_id: int, sale_id: int) -> list[dict[str, int]] | None:
-    """How many units of each item of the sale the buyer has; None if the reservation store does not answer."""
-    item_ids = sorted(pk for (pk,) in prepared_items().all(sale_id))
+def units_of(buyer_id: int, sale_id: int) -> list[dict[str, Any]] | None:
+    """What the buyer has of each item of the sale, and their places in waiting lists; None if the reservation store
+    does not answer.
+    """
+    has_line = dict(prepared_items().all(sale_id))
+    item_ids, with_line = sorted(has_line), [item_id for item_id in has_line if has_line[item_id]]
     try:
         units = holdings.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else {}
+        places = line_ledger.places_of(item_ids=with_line, buyer_id=buyer_id) if with_line else {}
     except StoreUnreachable:
         return None
-    return [{"id": item_id, "units": had} for item_id, had in units.items()]
+    waiting = {item_id: {"waiting": place and str(place)} for item_id, place in places.items()}
+    return [{"id": item_id, "units": had} | waiting.get(item_id, {}) for item_id, had in units.items()]
 
 
 @lru_cache(maxsize=1)
 def prepared_items() -> Prepared:
-    return Prepared(published_items().filter(sale_id=0).values_list("pk"))
+    return Prepared(published_items().filter(sale_id=0).values_list("pk", "sale__waiting_list"))

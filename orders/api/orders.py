@@ -12,7 +12,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import cache_control
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.renderers import JSONRenderer
@@ -38,8 +38,12 @@ from orders.payments.sessions import StartOutcome
 from orders.problem_codes import refusals
 from orders.shipping.delivery_choice import attach_default, must_choose
 from seckill import ledger
+from seckill.api.line_views import join_refusal
 from seckill.api.views import refusal
+from seckill.ledger_words import Departed, Joined
+from seckill.line.line_ledger import JoinAnswer, leave_line
 from seckill.outcomes import Outcome
+from seckill.passes.passes import item_id_of
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
 from shop.http.compression import uncompressed
@@ -64,7 +68,10 @@ RECORD_LOST = gettext_lazy(
 
 @method_decorator(uncompressed, name="dispatch")
 class ReservationStatusView(APIView):
-    """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that."""
+    """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that.
+
+    In a waiting list it says the place.
+    """
 
     # Ordinary calls do not come here: web/reservations/hot_lane.py answers them, by the same function.
     @extend_schema(
@@ -81,6 +88,27 @@ class ReservationStatusView(APIView):
         if body is None:
             raise Http404
         return Response(body, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(
+        request=None,
+        responses={
+            204: OpenApiResponse(description="The place is given up."),
+            **refusals(*TOKEN_REFUSALS, "csrf_failed", "not_found", "already_reserved", "unavailable"),
+        },
+    )
+    def delete(self, request: Request, reservation_id: UUID) -> HttpResponse:
+        """Give up a place in a waiting list. Units that are held already are given up by cancelling their order."""
+        buyer_id = cast(int, request.user.pk)
+        try:
+            left = leave_line(item_id=item_id_of(reservation_id), reservation_id=reservation_id, buyer_id=buyer_id)
+            if left is Departed.LEFT_LINE:
+                return Response(status=204, headers={"Cache-Control": "no-store"})
+            found = find_status(buyer_id=buyer_id, reservation_id=reservation_id)
+        except StoreUnreachable:
+            return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+        if found is None:
+            raise Http404
+        return join_refusal(JoinAnswer(Joined.ALREADY_RESERVED))
 
 
 class OrderPages(FeedPages):

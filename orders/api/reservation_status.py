@@ -6,10 +6,11 @@ from uuid import UUID
 
 from django.db.models import Sum
 
-from orders.api.serializers import RESERVED
+from orders.api.serializers import LINE_ENDED, RESERVED, WAITING
 from orders.life.payment_deadline import deadline_of_hold
 from orders.models import Order, OrderStatus
 from seckill.items import holdings
+from seckill.line.place_in_line import place_body
 from seckill.passes.passes import item_id_of
 from shop.databases.prepared import Prepared
 from shop.times.timestamps import rfc3339, to_ms
@@ -58,6 +59,11 @@ def status_of_hold(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | N
     """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
     item_id = item_id_of(reservation_id)
     hold = holdings.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
+    if hold is None:
+        if waiting := status_in_line(item_id=item_id, buyer_id=buyer_id, reservation_id=reservation_id):
+            return waiting
+        # It may have come out of the line between the two looks.
+        hold = holdings.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     if hold is None or hold.buyer_id != buyer_id:
         return None
     ended = hold.state == "ended"
@@ -71,3 +77,12 @@ def status_of_hold(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | N
         "order": None,
         "poll_after_ms": None if ended else POLL_RESERVED_MS,
     }
+
+
+def status_in_line(*, item_id: int, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
+    """The status of a place in the waiting list; None if the buyer has none with this id."""
+    body = place_body(item_id=item_id, buyer_id=buyer_id, reservation_id=reservation_id)
+    if body is None:
+        return None
+    status = WAITING if body["poll_after_ms"] else LINE_ENDED
+    return {"status": status, "expires_at": None, "order": None, **body}

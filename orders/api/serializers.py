@@ -14,6 +14,8 @@ from shop.http.serializers import AmountField, AmountText, CurrencyText, StrictS
 from shop.prices.money import to_text
 
 RESERVED = "reserved"
+# A place in a waiting list, while the sale lasts and after its end.
+WAITING, LINE_ENDED = "waiting", "line_ended"
 
 
 class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
@@ -140,13 +142,16 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 
 
 class ReservationStatusSerializer(serializers.Serializer[Any]):
-    status = serializers.ChoiceField([RESERVED, *OrderStatus.values])
+    status = serializers.ChoiceField([WAITING, LINE_ENDED, RESERVED, *OrderStatus.values])
     units = serializers.IntegerField()
-    expires_at = TimeField()
+    expires_at = TimeField(allow_null=True, help_text="Null in a waiting list.")
     order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until the order is created.")
     poll_after_ms = serializers.IntegerField(
         allow_null=True, help_text="How long to wait before asking again; null when nothing will change any more."
     )
+    place = serializers.IntegerField(required=False, help_text="In the waiting list. 1 is the first.")
+    ahead = serializers.IntegerField(required=False, help_text="How many came before, in the waiting list.")
+    note = serializers.CharField(required=False, help_text="What a place in the waiting list means, for the buyer.")
 
 
 class PayRequestSerializer(StrictSerializer):

@@ -21,7 +21,8 @@ from psycopg.errors import NotNullViolation
 
 from orders.life import settlement
 from orders.life.payment_deadline import payment_deadline
-from orders.models import Order, OrderLine, OrderStatus
+from orders.mails import sending
+from orders.models import Mail, Order, OrderLine, OrderStatus
 from orders.models.order import drew_known_code
 from orders.units.taken import take
 from seckill import ledger
@@ -110,7 +111,7 @@ class StoreReplaced(Exception):
 class NewOrder:
     """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost.
 
-    `incarnation` is that of the server from which it was read.
+    `incarnation` is that of the server from which it was read. `waited`: the units came through the waiting list.
     """
 
     entry: outbox.Entry | None
@@ -120,6 +121,7 @@ class NewOrder:
     units: int
     reserved_at: datetime
     deadline: datetime
+    waited: bool = False
 
 
 def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outbox.CONSUMER) -> int:
@@ -174,6 +176,7 @@ def parse_entry(entry: outbox.Entry) -> NewOrder:
             units=int(fields["units"]),
             reserved_at=from_ms(int(fields["reserved_ms"])),
             deadline=from_ms(int(fields["deadline_ms"])),
+            waited="waited" in fields,
         )
     except (KeyError, ValueError, OverflowError, OSError) as error:
         raise EntryMalformed(repr(error)) from error
@@ -308,6 +311,10 @@ def insert_rows(*, item_id: int, item: "ItemOfBatch", new_orders: Sequence[NewOr
             },
         )
         (units,) = cursor.fetchone()
+    waited = [new_order.reservation_id for new_order in new_orders if new_order.waited]
+    if waited and status is OrderStatus.AWAITING_PAYMENT:
+        order_ids = Order.objects.filter(reservation_id__in=waited).values_list("pk", flat=True)
+        sending.enqueue(order_ids=order_ids, kind=Mail.Kind.FROM_LINE)
     return int(units)
 
 

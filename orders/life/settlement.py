@@ -15,6 +15,7 @@ from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.items.loop import for_each_item
 from seckill.ledger_words import Confirmed, Released, ReleaseReason
+from seckill.line.waiting_list import then_hand_on
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
 from shop.background import outages
@@ -153,7 +154,8 @@ def tell_ledger(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
         if reason is None:
             answers += ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
         else:
-            answers += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
+            then = then_hand_on(item_id)
+            answers += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason, then=then)
         # If the item is lost or not verified, the store must be told again once it has been reconciled.
         answered += [(order, answer) for order, answer in zip(group, answers, strict=True) if answer != "unavailable"]
     return answered

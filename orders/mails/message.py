@@ -129,6 +129,20 @@ def tracking(mail: Mail) -> MailText | None:
     return MailText(subject=subject, heading=_("The tracking number of your parcel"), sentences=sentences)
 
 
+def units_came(mail: Mail) -> MailText | None:
+    """The buyer waits for this one somewhere else, and has until the deadline."""
+    order = mail.order
+    if order.status != OrderStatus.AWAITING_PAYMENT:
+        return None
+    sentences = [
+        _("Units came back, and you were next in the waiting list. They are yours until %(deadline)s: pay now.")
+        % {"deadline": time_text(order.expires_at)},
+        _("If you do not pay by then, they go to the next in line, and nothing is charged."),
+    ]
+    subject = _("Your units are here: %(what)s") % {"what": order.contents}
+    return MailText(subject=subject, heading=_("Your units are here"), sentences=sentences)
+
+
 def expiry(mail: Mail) -> MailText | None:
     order = mail.order
     if order.status in SOLD:
@@ -197,4 +211,5 @@ MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.EXPIRED: expiry,
     Mail.Kind.REFUNDED: refunding,
     Mail.Kind.LINK: sending_link,
+    Mail.Kind.FROM_LINE: units_came,
 }

@@ -35,6 +35,7 @@ log = structlog.get_logger(__name__)
 # not urgent.
 SENT_FIRST = (
     Mail.Kind.LINK,
+    Mail.Kind.FROM_LINE,
     Mail.Kind.PLACED,
     Mail.Kind.PAID,
     Mail.Kind.REFUNDED,

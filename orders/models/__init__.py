@@ -4,6 +4,7 @@ from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
 from orders.models.kept_report import KeptReport
+from orders.models.line_mail import LineMail
 from orders.models.mail import Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
@@ -41,6 +42,7 @@ __all__ = [
     "Document",
     "IdempotentCall",
     "KeptReport",
+    "LineMail",
     "Mail",
     "Order",
     "OrderLine",

@@ -22,6 +22,7 @@ class Mail(models.Model):
         EXPIRED = "expired", _("expiry")
         REFUNDED = "refunded", _("refund")
         LINK = "link", _("link to a guest's order")
+        FROM_LINE = "from_line", _("units from the waiting list")
 
     order = models.ForeignKey(Order, models.CASCADE, related_name="mails", verbose_name=_("order"))
     kind = models.CharField(_("kind"), max_length=10, choices=Kind)

@@ -1,9 +1,10 @@
-"""The page where buyers without JavaScript wait until their reservation has become an order.
+"""The page where buyers without JavaScript wait until their reservation has become an order, or in a waiting list.
 
 Its address carries the receipt, so the browser keeps it, also in its history. If the shop has lost the reservation, the
 page has a button that brings it back; with JavaScript the sale's page does so by itself.
 """
 
+from typing import cast
 from uuid import UUID
 
 from django.conf import settings
@@ -20,7 +21,11 @@ from orders.life.payment_deadline import deadline_of_hold
 from orders.life.readmission import Readmission, bring_back
 from orders.pages.my_orders import orders_of
 from seckill.items import holdings
+from seckill.ledger_words import Departed
+from seckill.line.line_ledger import leave_line
+from seckill.line.place_in_line import place_body
 from seckill.live.page_texts import refusal_detail
+from seckill.models import SaleItem
 from seckill.passes import receipts
 from seckill.passes.passes import item_id_of
 from seckill.passes.receipts import Receipt, ReceiptInvalid
@@ -33,24 +38,40 @@ from shop.http.rate_limits import LimitReached, take
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
-    """A POST brings the reservation back, and then the page shows what has become of it."""
+    """A POST brings the reservation back, or gives a place in line up; then the page shows what has become of it."""
     order = orders_of(request).filter(reservation_id=reservation_id).first()
     if order:
         return redirect(order)
     receipt = receipt_in(request, reservation_id)
-    if request.method == "POST":
+    if request.method == "POST" and "leave" not in request.POST:
         return redirect_after(request, receipt)
-    item_id = item_id_of(reservation_id)
+    item_id, buyer_id = item_id_of(reservation_id), cast(int, request.user.pk)
     try:
-        hold = holdings.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
+        if request.method == "POST":
+            return leave_from_page(request, item_id=item_id, reservation_id=reservation_id)
+        place = place_body(item_id=item_id, buyer_id=buyer_id, reservation_id=reservation_id)
+        # After the place: units that come in between are a hold.
+        hold = None if place else holdings.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     except StoreUnreachable:
         return render(request, "orders/reservation.html", {"hold": None})
+    if place:
+        item = SaleItem.objects.select_related("sale", "variant__product").get(pk=item_id)
+        return render(request, "orders/place.html", {"place": place, "item": item})
     if hold is not None and hold.buyer_id == request.user.pk:
         deadline = deadline_of_hold(item_id=item_id, deadline_ms=hold.deadline_ms)
         return render(request, "orders/reservation.html", {"hold": hold, "deadline": deadline})
     if hold is None and receipt:
         return render(request, "orders/reservation.html", {"is_lost": True, "units": receipt.units})
     raise Http404
+
+
+def leave_from_page(request: HttpRequest, *, item_id: int, reservation_id: UUID) -> HttpResponse:
+    left = leave_line(item_id=item_id, reservation_id=reservation_id, buyer_id=cast(int, request.user.pk))
+    if left is not Departed.LEFT_LINE:
+        # Units came first, or it was left before: the page says which.
+        return redirect("reservation", reservation_id)
+    messages.success(request, _("You have left the waiting list."))
+    return redirect("reserve", item_id)
 
 
 def receipt_in(request: HttpRequest, reservation_id: UUID) -> Receipt | None:

@@ -20,6 +20,7 @@ from seckill.items.archive import archivable_items, archive_after
 from seckill.items.lock import item_lock
 from seckill.items.loop import for_each_item, until
 from seckill.ledger_words import Archived
+from seckill.line.line_ledger import remove_line
 from seckill.models import Sale, SaleItem
 from shop import failpoints
 from shop.databases.timeline import database_timeline
@@ -82,6 +83,8 @@ def mark_and_remove(*, item_id: int) -> ArchiveOutcome:
         if not due or SaleItem.objects.filter(pk=item_id, archived_at=None).update(archived_at=Now()) != 1:
             return ArchiveOutcome.NOT_DUE
         failpoints.reach("archive.before_store")
+        # Everybody in it was told at the end.
+        remove_line(item_id=item_id)
         over_ms = int(archive_after().total_seconds() * 1000)
         word = ledger.archive(item_id=item_id, over_ms=over_ms)
         failpoints.reach("archive.after_store")

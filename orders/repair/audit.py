@@ -19,11 +19,14 @@ from django.utils import timezone
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from orders.repair.reconcile import ReportProgress, expected_state, expected_terms, order_ids_in_batches
+from seckill import ledger
 from seckill.items import item_state
 from seckill.items.lock import advisory_lock
 from seckill.ledger_words import Hold, RestoreAs
+from seckill.line import line_ledger
 from seckill.models import SaleItem
 from seckill.outbox import outbox
+from seckill.phase import Phase
 
 # A sale that is still changing after this long is reported as changing.
 PATIENCE_SECONDS = 15.0
@@ -181,6 +184,7 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
             )
         if "quantity" in counted and counted["quantity"] != counted.get("left", 0) + counted["held"] + counted["sold"]:
             yield f"the store's counters do not add up: {counted}"
+    yield from line_problems(item_id)
     wrong = item_state.buyers_that_differ(item_id=item_id, totals=totals, count_max=NAMED_MAX)
     yield from (
         f"buyer {buyer} has {in_holds} units in holds, the store counts {units}" for buyer, in_holds, units in wrong
@@ -197,6 +201,21 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
     ).get(pk=item_id)
     if item.taken != item.counting:
         yield f"PostgreSQL counts {item.taken} as taken, its orders add up to {item.counting}"
+
+
+def line_problems(item_id: int) -> Iterator[str]:
+    """While the sale sells, no unit is left that somebody in the waiting list waits for. The sweep hands such units on
+    within a second, so only problems that stay count, as all that an audit finds.
+    """
+    line = line_ledger.look(item_id=item_id)
+    if line.places != line.buyers:
+        yield f"the waiting list has {line.buyers} buyers and {line.places} places"
+    if line.smallest != line.noted:
+        yield f"somebody waits for {line.smallest} units, the item says {line.noted}"
+    figures = ledger.read(item_id=item_id)
+    sells = figures is not None and figures.phase is Phase.OPEN and not figures.backlog_full
+    if figures and sells and line.smallest and figures.left is not None and figures.left >= line.smallest:
+        yield f"{figures.left} units are left, and somebody waits for {line.smallest}"
 
 
 def compare_holds(comparison: Comparison, holds: dict[UUID, Hold]) -> None:

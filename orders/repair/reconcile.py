@@ -40,6 +40,7 @@ from seckill.changes.pauses import put_note
 from seckill.items import item_state
 from seckill.items.lock import check_held, item_lock
 from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
+from seckill.line.waiting_list import open_lost_line
 from seckill.models import SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.publication import terms_of
@@ -136,6 +137,7 @@ def reconcile(
             republish(item_id=item_id)
             if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
                 raise StillDiffers(f"sale item {item_id}: {result}")
+        open_lost_line(item_id)
         check_held(item_id=item_id)
         # Before the item is verified: one that stays open would go on with the next reconcile, days later.
         begun = StoreRepair.objects.filter(item_id=item_id, ended_at=None)

@@ -61,6 +61,21 @@ PROBLEMS = [
         _("Fewer units are left than were asked for."),
         _("Ask for at most as many units as “left” says."),
     ),
+    # The waiting list
+    Explained(
+        "no_line",
+        409,
+        _("The sale has no waiting list."),
+        _("Try to reserve again later, or watch the live figures."),
+    ),
+    Explained(
+        "already_reserved",
+        409,
+        _("This pass has reserved units, so it needs no place in the waiting list."),
+        _("Ask for the status of the reservation: its id is that of the pass."),
+    ),
+    Explained("units_left", 409, _("Nobody has to wait: so many units are left."), _("Reserve them with this pass.")),
+    Explained("line_full", 409, _("The waiting list has as many places as it can have."), STOP),
 ]
 
 refusals = refusals_of([*shop.PROBLEMS, *PROBLEMS])

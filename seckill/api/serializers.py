@@ -144,7 +144,17 @@ class SaleSerializer(serializers.ModelSerializer[Sale]):
 
     class Meta:
         model = Sale
-        fields = ("id", "name", "phase", "opens_at", "closes_at", "hold_seconds", "server_time", "items")
+        fields = (
+            "id",
+            "name",
+            "phase",
+            "opens_at",
+            "closes_at",
+            "hold_seconds",
+            "waiting_list",
+            "server_time",
+            "items",
+        )
         read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(list(Phase)))

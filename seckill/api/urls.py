@@ -1,6 +1,6 @@
 from django.urls import path
 
-from seckill.api import live_views, views
+from seckill.api import line_views, live_views, views
 
 urlpatterns = [
     path("sales/", views.SaleListView.as_view(), name="api-sales"),
@@ -9,4 +9,5 @@ urlpatterns = [
     path("sale-items/<int:item_id>/live/", live_views.LiveView.as_view(), name="api-live"),
     path("sale-items/<int:item_id>/passes/", views.PassView.as_view(), name="api-passes"),
     path("sale-items/<int:item_id>/reservations/", views.ReservationView.as_view(), name="api-reserve"),
+    path("sale-items/<int:item_id>/waiting-list/", line_views.WaitingListView.as_view(), name="api-waiting-list"),
 ]

@@ -36,6 +36,7 @@ from seckill.changes.rules import (
 from seckill.items.lock import item_lock
 from seckill.items.loop import for_each_item
 from seckill.ledger_words import Adjusted
+from seckill.line.waiting_list import then_hand_on
 from seckill.models import Sale, SaleChange, SaleItem, reference_of
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
@@ -238,7 +239,9 @@ def apply_next(*, item_id: int) -> bool:
         return False
     take_note_away(change)
     failpoints.reach("changes.before_store")
-    answer = ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment_of(change))
+    then = then_hand_on(item_id)
+    adjustment = adjustment_of(change)
+    answer = ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment, then=then)
     failpoints.reach("changes.after_store")
     if answer.word == Adjusted.UNAVAILABLE:
         return False

@@ -223,7 +223,7 @@ def set_pause_note(*, item_id: int, note: str) -> None:
 
 
 def wipe(*, item_id: int) -> None:
-    """Delete the item, its buyers, holds, operations and latest reservations, in one command. The outbox stays."""
+    """Delete the item, its buyers, holds, operations and latest reservations. Its outbox and its line stay."""
     keys = keys_of(item_id)
     ask(lambda client: client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest), item_id=item_id)
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from seckill import ledger
 from seckill.items import archive, holdings
+from seckill.line.line_ledger import WAITING_UNITS_MAX
 from seckill.live.answer import availability_of, item_figures
 from seckill.live.page_texts import limit_text, pause_note_text, stock_text
 from seckill.models import SaleItem
@@ -40,6 +41,21 @@ class Offer:
     @property
     def availability(self) -> str:
         return availability_of(self.counters) if self.counters else "unavailable"
+
+    @property
+    def has_line(self) -> bool:
+        """Whether buyers can wait for units that come back."""
+        return self.item.sale.waiting_list and self.item.quantity is not None
+
+    @property
+    def line_units_max(self) -> int:
+        return WAITING_UNITS_MAX
+
+    @property
+    def can_join(self) -> bool:
+        """Whether a page without scripts offers to wait."""
+        gone = self.availability in ("held_by_others", "sold_out")
+        return self.has_line and self.phase is Phase.OPEN and gone and self.remaining > 0
 
     @property
     def unit_choices(self) -> range | None:

@@ -68,6 +68,7 @@ def sale_page_texts() -> dict[str, Any]:
             "title": _("Your reservation has ended"),
             "detail": _("The units went back on sale. See My orders for the reason."),
         },
+        "line": line_texts(),
         "errors": {
             "connection": {
                 "title": _("Connection problem"),
@@ -81,6 +82,22 @@ def sale_page_texts() -> dict[str, Any]:
             "failed": {"title": _("That did not work"), "detail": _("Reload the page and try again.")},
         },
         "sign_in": _("Sign in"),
+    }
+
+
+def line_texts() -> dict[str, Any]:
+    """Of the waiting list."""
+    return {
+        "join": _("Join the waiting list"),
+        "joining": _("Joining …"),
+        "leave": _("Leave the waiting list"),
+        "place": _("You are number {place} in line for {units} × {product}"),
+        "left": _("You have left the waiting list."),
+        "lost": {
+            "title": _("Your place in the waiting list has ended"),
+            "detail": _("You have left it elsewhere, or have as many units as one buyer may have. See My orders."),
+        },
+        "ended": _("The waiting list has ended"),
     }
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from seckill import ledger
 from seckill.items import archive
+from seckill.line.line_ledger import count_waiting
 from seckill.live.page_texts import pause_note_text
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
@@ -79,10 +80,13 @@ def figures_of(items: Sequence[SaleItem], *, names: Mapping[int, str] | None = N
     """The figures of the items, in order. Where the item's server of the store does not answer, the note says so."""
     names = names or {}
     counters: dict[int, ledger.Counters | None] = {}
+    in_line: dict[int, int] = {}
     with suppress(StoreUnreachable):
         counters = archive.counters_of(items)
+        with_line = [item.pk for item in items if item.sale.waiting_list and not item.archived_at]
+        in_line = count_waiting(item_ids=with_line) if with_line else {}
     found = (
-        figures_from(item, counters[item.pk])
+        figures_from(item, counters[item.pk], in_line=in_line.get(item.pk))
         if item.pk in counters
         else without_numbers(item, _("reservation store not reachable"))
         for item in items
@@ -90,7 +94,7 @@ def figures_of(items: Sequence[SaleItem], *, names: Mapping[int, str] | None = N
     return [replace(figures, name=names.get(figures.item.pk, "")) for figures in found]
 
 
-def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
+def figures_from(item: SaleItem, counters: ledger.Counters | None, *, in_line: int | None = None) -> Figures:
     if counters is None:
         published = item.sale.is_published
         return without_numbers(item, _("not in the reservation store") if published else _("not published"))
@@ -100,7 +104,7 @@ def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
         left=units_text(counters.left),
         held=str(counters.held),
         sold=str(counters.sold),
-        note=note_of(item, counters),
+        note=note_of(item, counters, in_line=in_line),
         revenue=price_text(counters.sold * item.price_minor),
         sold_percent=percent_of(counters.sold, units),
         held_percent=percent_of(counters.held, units),
@@ -112,8 +116,11 @@ def percent_of(part: int, units: int | None) -> float | None:
     return round(100 * part / units, 1) if units else None
 
 
-def note_of(item: SaleItem, counters: ledger.Counters) -> str:
+def note_of(item: SaleItem, counters: ledger.Counters, *, in_line: int | None = None) -> str:
+    """`in_line` is how many wait for the item; None where it has no waiting list."""
     returned = [_("%(units)d back in stock") % {"units": item.returned}] if item.returned else []
+    if in_line is not None:
+        returned.append(_("%(people)d in the waiting list") % {"people": in_line})
     if item.archived_at:
         return " · ".join([*returned, _("archived")])
     if counters.state != "paused":

@@ -19,7 +19,7 @@
 --   not_open          the sale has not opened; after left, in how many milliseconds it opens
 --   closed            the sale is over
 --   sold_out          no units are left, and none are held that could come back
---   held_by_others    no units are left, but held ones may come back
+--   held_by_others    no units are left, but held ones may come back; or those that are left are for the waiting list
 --   limit_reached     the buyer would have more than per_buyer_max; after left, the units still possible, and per_buyer_max
 --   too_few_left      some units are left, but fewer than requested
 --   reserved          the units are held until deadline_ms
@@ -38,9 +38,9 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function counter(text) return text == '0' and 0 or text and string.find(text, '^%-?[1-9]%d*$') and #text < 16 and tonumber(text) end
 
 local state, price_minor, currency, incarnation, opens_ms, closes_ms, hold_ms, per_buyer_max,
-  quantity, left, held, sold, reservations = unpack(redis.call('HMGET', item,
+  quantity, left, held, sold, reservations, smallest_waiting = unpack(redis.call('HMGET', item,
     'state', 'price_minor', 'currency', 'incarnation', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
-    'quantity', 'left', 'held', 'sold', 'reservations'))
+    'quantity', 'left', 'held', 'sold', 'reservations', 'smallest_waiting'))
 opens_ms, closes_ms = tonumber(opens_ms), tonumber(closes_ms)
 hold_ms, per_buyer_max = tonumber(hold_ms), tonumber(per_buyer_max)
 local limited = quantity or left
@@ -88,7 +88,9 @@ end
 if left and left <= 0 and held <= 0 then
   return {'sold_out', now_ms, left}
 end
-if left and left <= 0 then
+-- Units that somebody in the waiting list could have are on their way there.
+smallest_waiting = counter(smallest_waiting)
+if left and (left <= 0 or smallest_waiting and left >= smallest_waiting) then
   return {'held_by_others', now_ms, left}
 end
 -- Refuse a reservation that cannot become an order soon. Only calls that would get a yes pay for this check.

@@ -29,7 +29,7 @@ def duplicate(*, sale_id: int) -> Sale:
                 item.quantity += item.returned
             item.pk, item.sale = None, draft
             item.taken, item.announced_at, item.archived_at, item.from_stock = 0, None, None, False
-            item.incarnation, item.returned, item.paused = "", 0, False
+            item.incarnation, item.returned, item.paused, item.line_ended_at = "", 0, False, None
             item._state.adding = True
             item.save()
     return draft

@@ -122,14 +122,18 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [tuple(in_all_languages("name"))]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
+            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "waiting_list", "listed"]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
-        fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", "late_payment", "listed"]
+        choices = ["late_payment", "waiting_list", "listed"]
+        fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", *choices]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
         shown = ["opens_text", "closes_text", "published_at"]
-        return [*TERMS, *shown] if obj and obj.is_published else []
+        if obj is None or not obj.is_published:
+            return []
+        # People may wait in it, so it stays once there is one.
+        return [*TERMS, *shown, *(["waiting_list"] if obj.waiting_list else [])]
 
     def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         return [] if obj and obj.is_published else [SaleItemInline]

@@ -15,6 +15,8 @@ class ItemKeys:
     dead: str
     ops: str
     latest: str
+    line: str
+    places: str
 
 
 # A call of a stampede asks for them again and again.
@@ -30,6 +32,8 @@ def keys_of(item_id: int) -> ItemKeys:
         dead=f"{tag}:dead",
         ops=f"{tag}:ops",
         latest=f"{tag}:latest",
+        line=f"{tag}:line",
+        places=f"{tag}:places",
     )
 
 

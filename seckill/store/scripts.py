@@ -1,17 +1,23 @@
 """Loads the Lua files and runs them by EVALSHA. After a restart or SCRIPT FLUSH, a script is loaded again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
+import structlog
 from redis import Redis
 from redis.exceptions import NoScriptError
+
+log = structlog.get_logger(__name__)
 
 LUA_DIR = Path(__file__).parents[1] / "lua"
 
 Argument = str | int
+# KEYS and ARGV.
+Call = tuple[Sequence[str], Sequence[Argument]]
 
 
 class Script:
@@ -49,20 +55,57 @@ class Script:
         """The bytes of EVALSHA. Most of them are put together only once for each item."""
         return command_head(self.sha, keys, len(args)) + b"".join([packed(str(arg)) for arg in args])
 
-    def run_many(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
-        """The answers to many calls in one round trip. Each call is atomic, all of them together are not."""
+    def run_many(self, client: Redis, calls: Sequence[Call], *, then: "Then | None" = None) -> list[list[str]]:
+        """The answers to many calls in one round trip. Each call is atomic, all of them together are not.
+
+        `then` runs after each call, in one atom with it. Nobody hears its answers.
+        """
         try:
-            return self._pipeline(client, calls)
+            return self._pipeline(client, calls, then=then)
         except NoScriptError:
             client.script_load(self.source)
+            if then:
+                client.script_load(then.script.source)
             # Some calls may have run before the script was lost. They can be repeated: verbs are idempotent.
-            return self._pipeline(client, calls)
+            return self._pipeline(client, calls, then=then)
 
-    def _pipeline(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
-        pipeline = client.pipeline(transaction=False)
+    def _pipeline(self, client: Redis, calls: Sequence[Call], *, then: "Then | None" = None) -> list[list[str]]:
+        pipeline: Any = client.pipeline(transaction=False)
         for keys, args in calls:
+            if then:
+                pipeline.execute_command("MULTI")
             pipeline.evalsha(self.sha, len(keys), *keys, *args)
-        return [as_text(reply) for reply in pipeline.execute()]
+            if then:
+                pipeline.evalsha(then.script.sha, len(then.keys), *then.keys, *then.args)
+                pipeline.execute_command("EXEC")
+        replies = pipeline.execute()
+        # Of MULTI, of each call that it queues, and of EXEC.
+        return [as_text(reply) for reply in (map(first_of_two, replies[3::4]) if then else replies)]
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """A call that follows another one in the same atom."""
+
+    script: Script
+    keys: Sequence[str]
+    args: Sequence[Argument]
+
+
+def first_of_two(replies: Sequence[Any]) -> Any:
+    """The reply to the first script of an atom. Raises its error, and NoScriptError of both.
+
+    Another error of the second script, such as that of a full store, is logged alone: the first has done its part.
+    """
+    first, second = replies
+    for error in (first, second):
+        if isinstance(error, NoScriptError):
+            raise error
+    if isinstance(first, Exception):
+        raise first
+    if isinstance(second, Exception):
+        log.warning("second_script_failed", error=str(second))
+    return first
 
 
 def packed(word: str) -> bytes:
@@ -97,7 +140,12 @@ ADJUST = Script("adjust")
 RESTORE = Script("restore")
 FORGET = Script("forget")
 ARCHIVE = Script("archive")
-ALL = (PUBLISH, RESERVE, READMIT, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
+OPEN_LINE = Script("open_line")
+JOIN_LINE = Script("join_line")
+LEAVE_LINE = Script("leave_line")
+HAND_ON = Script("hand_on")
+OF_LINES = (OPEN_LINE, JOIN_LINE, LEAVE_LINE, HAND_ON)
+ALL = (PUBLISH, RESERVE, READMIT, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE, *OF_LINES)
 
 
 def load(client: Redis) -> None:

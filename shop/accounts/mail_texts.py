@@ -33,7 +33,11 @@ class AccountMailText:
 
 def account_message(template_prefix: str, *, to: str, facts: Facts) -> EmailMultiAlternatives:
     """The mail for which allauth has a template of this name."""
-    text = MAIL_TEXTS[template_prefix](facts)
+    return message_from(MAIL_TEXTS[template_prefix](facts), to=to)
+
+
+def message_from(text: AccountMailText, *, to: str) -> EmailMultiAlternatives:
+    """The message in the language of now."""
     context = {
         "text": text,
         "language": translation.get_language(),

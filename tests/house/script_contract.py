@@ -4,7 +4,20 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Readmitted, Released, Restored
+from seckill.ledger_words import (
+    Adjusted,
+    Archived,
+    Confirmed,
+    Departed,
+    Forgotten,
+    HandedOn,
+    Joined,
+    LineOpened,
+    Published,
+    Readmitted,
+    Released,
+    Restored,
+)
 from seckill.outcomes import Outcome
 from seckill.store.scripts import LUA_DIR
 
@@ -18,6 +31,10 @@ WORDS: dict[str, type[StrEnum]] = {
     "restore": Restored,
     "forget": Forgotten,
     "archive": Archived,
+    "open_line": LineOpened,
+    "join_line": Joined,
+    "leave_line": Departed,
+    "hand_on": HandedOn,
 }
 
 

@@ -21,7 +21,11 @@ from seckill.ledger_words import (
     Adjusted,
     Archived,
     Confirmed,
+    Departed,
     Forgotten,
+    HandedOn,
+    Joined,
+    LineOpened,
     Published,
     Readmitted,
     Released,
@@ -29,13 +33,15 @@ from seckill.ledger_words import (
     RestoreAs,
     Restored,
 )
+from seckill.line import line_ledger
+from seckill.line.line_ledger import JoinAnswer
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
 from seckill.store.scripts import Script
 from tests.own_store import OwnStore
-from tests.steps.store import StoredItem
+from tests.steps.store import StoredItem, texts
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
@@ -49,6 +55,10 @@ YES = {
     Adjusted.ADJUSTED,
     Restored.RESTORED,
     Forgotten.FORGOTTEN,
+    LineOpened.OPENED,
+    Joined.JOINED,
+    Departed.LEFT_LINE,
+    HandedOn.HANDED_ON,
 }
 
 # Numbers with which the store cannot count, although Lua reads most of them.
@@ -76,6 +86,8 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
     content, groups = redis.call('XRANGE', key, '-', '+'), redis.call('XINFO', 'GROUPS', key)
   elseif kind == 'list' then
     content = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'zset' then
+    content = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   else
     content = redis.call('GET', key)
   end
@@ -173,6 +185,19 @@ class CheckedItem(StoredItem):
             )
         )
 
+    def holds_of(self, buyer: int) -> list[UUID]:
+        return [UUID(name) for name, hold in self.holds().items() if hold.split(":")[1] == str(buyer)]
+
+    def held_by_script(self, *, buyer: int, units: int) -> UUID:
+        """A reservation by a process of an older release, whose reserve.lua knows no line."""
+        smallest = self.client.hget(self.keys.item, "smallest_waiting")
+        self.client.hdel(self.keys.item, "smallest_waiting")
+        with self.unguarded():
+            reservation_id = self.held(buyer=buyer, units=units)
+        if smallest:
+            self.client.hset(self.keys.item, "smallest_waiting", smallest)
+        return reservation_id
+
     def confirm(self, reservation_id: UUID, *, even_unverified: bool = False) -> Confirmed:
         return self._watched(
             lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id], even_unverified=even_unverified)[
@@ -181,13 +206,20 @@ class CheckedItem(StoredItem):
         )
 
     def release(
-        self, reservation_id: UUID, reason: ReleaseReason = ReleaseReason.EXPIRED, *, even_unverified: bool = False
+        self,
+        reservation_id: UUID,
+        reason: ReleaseReason = ReleaseReason.EXPIRED,
+        *,
+        even_unverified: bool = False,
+        handing_on: bool = False,
     ) -> Released:
-        return self._watched(
-            lambda: ledger.release(
-                item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason, even_unverified=even_unverified
-            )[0]
-        )
+        then = line_ledger.handing_on(ITEM_ID) if handing_on else None
+
+        def call() -> Released:
+            more: dict[str, Any] = {"even_unverified": even_unverified, "then": then}
+            return ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason, **more)[0]
+
+        return self._watched(call)
 
     def adjust(
         self,
@@ -250,6 +282,54 @@ class CheckedItem(StoredItem):
 
         return self._watched(call)
 
+    # --- the waiting list ---
+
+    def publish_with_line(self, **terms: Any) -> None:
+        self.publish(**terms)
+        assert self.open_line() is LineOpened.OPENED
+
+    def open_line(self) -> LineOpened:
+        return self._watched(lambda: line_ledger.open_line(item_id=ITEM_ID))
+
+    def join(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> JoinAnswer:
+        chosen_id = reservation_id or self.new_id()
+        return self._watched(
+            lambda: line_ledger.join_line(item_id=ITEM_ID, reservation_id=chosen_id, buyer_id=buyer, units=units)
+        )
+
+    def waiting(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        """A place in the line."""
+        reservation_id = self.new_id()
+        assert self.join(reservation_id, buyer=buyer, units=units).word is Joined.JOINED
+        return reservation_id
+
+    def leave(self, reservation_id: UUID, *, buyer: int = 7) -> Departed:
+        return self._watched(
+            lambda: line_ledger.leave_line(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer)
+        )
+
+    def hand_on(self, *, people_max: int = 10) -> HandedOn:
+        return self._watched(lambda: line_ledger.hand_on(item_id=ITEM_ID, people_max=people_max))
+
+    def line(self) -> list[str]:
+        """The buyers in the order in which they came."""
+        found = self.client.zrange(self.keys.line, 0, -1, withscores=True)
+        return [buyer.decode() for buyer, score in sorted(found, key=lambda place: place[1] % line_ledger.SHIFT)]
+
+    def check_line(self) -> None:
+        places = texts(self.client.hgetall(self.keys.places))
+        arrivals = int(places.pop("arrivals", "0"))
+        scores = {}
+        for buyer, place in places.items():
+            _, units, arrival = place.split(":")
+            assert 1 <= int(arrival) <= arrivals
+            scores[buyer] = int(units) * line_ledger.SHIFT + int(arrival)
+        assert scores == {
+            buyer.decode(): int(score) for buyer, score in self.client.zrange(self.keys.line, 0, -1, withscores=True)
+        }
+        least = min((score // line_ledger.SHIFT for score in scores.values()), default=None)
+        assert self.item().get("smallest_waiting") == (None if least is None else str(least))
+
     def archive(self, *, over_ms: int = -2 * HOUR_MS) -> Archived:
         """By default the sale counts as long over, although it is open. Everything must be gone, or nothing changed."""
         before = self.dump()
@@ -276,6 +356,16 @@ class CheckedItem(StoredItem):
         self.client.delete("clock")
         return answer
 
+    def at_window(
+        self, verb: str, call: Callable[[], Answer], *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS
+    ) -> Answer:
+        """A call of a verb of the line, with a window relative to the time at which its script runs."""
+        prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
+        name = verb.upper()
+        shifted = Script(verb, prelude + getattr(scripts, name).source)
+        with mock.patch.object(scripts, name, shifted), self.unguarded():
+            return call()
+
     def dump(self) -> dict[bytes, Any]:
         """All keys of the store with their content."""
         dump = {}
@@ -286,7 +376,8 @@ class CheckedItem(StoredItem):
 
     def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
         """Check that a call with this number of keys and these arguments is a fault and changes nothing."""
-        names = [*(getattr(self.keys, name) for name in ("item", "buyers", "holds", "outbox", "ops", "latest", "dead"))]
+        kinds = ("item", "buyers", "holds", "outbox", "ops", "latest", "line", "places")
+        names = [getattr(self.keys, kind) for kind in kinds]
         with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
             script.run(self.client, keys=names[:keys], args=args)
 
@@ -319,6 +410,7 @@ class CheckedItem(StoredItem):
         after = self.dump()
         if word in YES:
             self.check_invariants()
+            self.check_line()
         else:
             assert after == before, f"{word} changed something"
         return answer
@@ -328,7 +420,7 @@ def word_of(answer: Any) -> Any:
     """The word of a verb's answer."""
     if isinstance(answer, Reservation):
         return answer.outcome
-    return answer.word if isinstance(answer, AdjustAnswer) else answer
+    return answer.word if isinstance(answer, AdjustAnswer | JoinAnswer) else answer
 
 
 def pairwise(flat: list[bytes]) -> Iterator[tuple[bytes, bytes]]:

@@ -89,6 +89,9 @@ LOADED = {
 ACCEPTED = {"type": "answered", "ok": True, "body": BOUGHT, "nowMs": NOW_MS}
 FOLLOWED = {"type": "followed", "reservation": BOUGHT, "quietly": False}
 
+PLACE = {"place": 3, "units": 1, "note": "Wait.", "status_url": "/api/v1/reservations/3/"}
+IN_LINE = message("wait", "waiting", place=3, units=1, note="Wait.")
+
 # Each event in each step, and the step that follows. A dash: it cannot come in this step.
 STEPS = ("idle", "scheduled", "reserving", "reserved")
 TABLE: list[tuple[Event, str]] = [
@@ -127,6 +130,15 @@ TABLE: list[tuple[Event, str]] = [
     ({"type": "heard", "limit": None}, "idle       scheduled  reserving  reserved"),
     (live("sold_out"), "idle       scheduled  reserving  reserved"),
     (live("available", phase="paused"), "idle       scheduled  reserving  reserved"),
+    ({"type": "join_pressed"}, "idle       -          -          -"),
+    ({"type": "joined", "place": PLACE}, "idle       -          -          -"),
+    ({"type": "join_refused", "code": "line_full", "body": {}, "nowMs": NOW_MS}, "idle       -          -          -"),
+    ({"type": "place_seen", "place": PLACE}, "idle       scheduled  reserving  reserved"),
+    ({"type": "leave_pressed"}, "idle       scheduled  reserving  reserved"),
+    ({"type": "place_kept"}, "idle       scheduled  reserving  reserved"),
+    ({"type": "left_line"}, "idle       scheduled  reserving  reserved"),
+    ({"type": "place_lost"}, "idle       scheduled  reserving  reserved"),
+    ({"type": "line_ended", "place": PLACE}, "idle       scheduled  reserving  reserved"),
 ]
 
 
@@ -194,6 +206,49 @@ def test_the_button_says_what_a_press_will_do(script: Script, changed: State, ph
         assert script("next", state, {"type": "pressed", "phase": phase, "units": 1}) == state
 
 
+@pytest.mark.parametrize(
+    ("changed", "phase", "shown"),
+    [
+        ({"line": None, "availability": "sold_out"}, "open", None),
+        ({"availability": "available"}, "open", None),
+        ({"availability": "unavailable"}, "open", None),
+        ({"availability": "sold_out"}, "open", ("join", False)),
+        ({"availability": "held_by_others"}, "open", ("join", False)),
+        ({"availability": "held_by_others"}, "paused", None),
+        ({"availability": "held_by_others"}, "ended", None),
+        ({"availability": "held_by_others", "limit": NO_MORE}, "open", None),
+        ({"availability": "held_by_others", "step": "reserving"}, "open", None),
+        ({"availability": "held_by_others", "line": "joining"}, "open", ("joining", True)),
+        ({"availability": "held_by_others", "line": "waiting"}, "open", ("leave", False)),
+        ({"availability": "available", "line": "waiting"}, "paused", ("leave", False)),
+        ({"availability": "held_by_others", "line": "leaving"}, "open", ("leave", True)),
+    ],
+)
+def test_the_button_of_the_waiting_list_is_there_for_what_cannot_be_reserved(
+    script: Script, changed: State, phase: str, shown: tuple[str, bool] | None
+) -> None:
+    button = script("lineButtonOf", state_of(script, **{"line": "none", **changed}), phase)
+    assert button["hidden"] == (shown is None)
+    if shown:
+        assert (button["text"], button["off"]) == shown
+
+
+@pytest.mark.parametrize(
+    ("availability", "phase", "hidden"),
+    [
+        ("held_by_others", "open", True),
+        ("sold_out", "open", True),
+        ("available", "paused", True),
+        ("available", "open", False),
+    ],
+)
+@pytest.mark.parametrize("line", ["waiting", "leaving"])
+def test_who_waits_sees_the_button_only_where_units_are_left_for_others(
+    script: Script, availability: str, phase: str, hidden: bool, line: str
+) -> None:
+    assert script("buttonOf", state_of(script, line=line, availability=availability), phase)["hidden"] == hidden
+
+
 def test_a_buyer_who_has_all_sees_no_button(script: Script) -> None:
     assert script("buttonOf", state_of(script, step="reserved", limit=NO_MORE), "open")["hidden"]
 
@@ -232,8 +287,80 @@ UNITS_CAME_BACK = {"refusal": refusal("units_back"), "message": message("", "uni
 ENDED = {"message": message("refused", "reservation_ended")}
 UNKNOWN_CODE = message("refused", code="odd", title="Odd", detail="So odd.")
 
+WAITING = {"line": "waiting", "message": IN_LINE}
+FOUND = {"type": "found", "reservation": {**BOUGHT, "units": 1}}
+
 # From a state (a step, or what is special about an idle page) by an event: what has changed in the state then.
 CHANGES: dict[str, tuple[str | State, Event, State]] = {
+    "who asks for a place sees what became of it and no old refusal": (
+        {"line": "none", **WITHOUT_UNITS},
+        {"type": "join_pressed"},
+        {"line": "joining", "refusal": None, "message": None},
+    ),
+    "a place is shown": (
+        {"line": "joining", "retryable": True},
+        {"type": "joined", "place": PLACE},
+        {"line": "waiting", "retryable": False, "message": IN_LINE},
+    ),
+    "a place that is refused says why": (
+        {"line": "joining"},
+        {"type": "join_refused", "code": "line_full", "body": {"title": "Full", "detail": "So."}, "nowMs": NOW_MS},
+        {
+            "line": "none",
+            "refusal": refusal("line_full"),
+            "message": message("refused", code="line_full", title="Full", detail="So."),
+        },
+    ),
+    "a place of another page is shown too": (
+        {"line": "none", **refused("sold_out")},
+        {"type": "place_seen", "place": PLACE},
+        {"line": "waiting", "refusal": None, "message": IN_LINE},
+    ),
+    "a place is not said again": (WAITING, {"type": "place_seen", "place": PLACE}, {}),
+    "a place that moves is said": (
+        WAITING,
+        {"type": "place_seen", "place": {**PLACE, "place": 2}},
+        {"message": {**IN_LINE, "place": 2}},
+    ),
+    "a place stays quiet beside a reservation": (
+        {"step": "reserved", "line": "none"},
+        {"type": "place_seen", "place": PLACE},
+        {"line": "waiting"},
+    ),
+    "who leaves waits until that is done": (WAITING, {"type": "leave_pressed"}, {"line": "leaving"}),
+    "a place that could not be left is kept": (
+        {"line": "leaving", "message": IN_LINE},
+        {"type": "place_kept"},
+        {"line": "waiting"},
+    ),
+    "who has left may join again": (
+        {"line": "leaving", "message": IN_LINE},
+        {"type": "left_line"},
+        {"line": "none", "message": message("", "left_line")},
+    ),
+    "a place that is gone says so": (
+        WAITING,
+        {"type": "place_lost"},
+        {"line": "none", "message": message("refused", "place_lost")},
+    ),
+    "the end of the line says what it means": (
+        WAITING,
+        {"type": "line_ended", "place": PLACE},
+        {"line": "none", "message": message("refused", "line_ended", note="Wait.")},
+    ),
+    "a place becomes a reservation": (
+        WAITING,
+        FOUND,
+        {
+            "line": "none",
+            "step": "reserved",
+            "reservation": FOUND["reservation"],
+            "message": message(
+                "reserved", "reserved", detail="creating_order", units=1, expires_at=BOUGHT["expires_at"]
+            ),
+        },
+    ),
+    "figures of others do not hide a place": (WAITING, live("sold_out"), {"availability": "sold_out"}),
     "a press before the start waits with the chosen units": (
         {},
         {"type": "pressed", "phase": "upcoming", "units": 2},

@@ -64,6 +64,7 @@ def make_item(
     opens_in_seconds: float = -60,
     closes_in_seconds: float = 3600,
     hold_seconds: int = 900,
+    waiting_list: bool = False,
     published: bool = True,
 ) -> SaleItem:
     """A sale of one item."""
@@ -74,6 +75,7 @@ def make_item(
         opens_at=now + timedelta(seconds=opens_in_seconds),
         closes_at=now + timedelta(seconds=closes_in_seconds),
         hold_seconds=hold_seconds,
+        waiting_list=waiting_list,
     )
     item = SaleItem.objects.create(
         sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor

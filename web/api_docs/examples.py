@@ -141,6 +141,25 @@ curl -s $API/receipts/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
 """,
     ),
     CallExample(
+        "Reserve",
+        "POST",
+        "/api/v1/sale-items/{item_id}/waiting-list/",
+        "join_line",
+        "Join the waiting list",
+        """
+curl -s $API/sale-items/$ITEM/waiting-list/ -H "Authorization: Pass $PASS" \\
+  -H "$JSON" -d '{"units": 1}'
+""",
+    ),
+    CallExample(
+        "Reserve",
+        "DELETE",
+        "/api/v1/reservations/{reservation_id}/",
+        "leave_line",
+        "Leave the waiting list",
+        'curl -s -X DELETE $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN"',
+    ),
+    CallExample(
         "Cart and checkout",
         "GET",
         "/api/v1/cart/",

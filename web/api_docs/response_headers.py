@@ -7,6 +7,7 @@ SECONDS = {"type": "integer", "minimum": 0}
 # Of calls that make something.
 LOCATION = {
     "reserve": ("The status of the reservation.", True),
+    "join_line": ("The status of the place, and of the reservation that may come of it.", True),
     "check_out": ("The order, of a buyer who is signed in.", False),
 }
 
@@ -35,7 +36,7 @@ def headers_of_success(called: str, taken: set[tuple[str, str]]) -> dict[str, An
     if ("query", "page") in taken:
         headers["Total-Count"] = header("How many there are on all pages.", SECONDS)
         headers["Link"] = header("The previous and the next page (RFC 8288).", always=False)
-    if ("header", "Idempotency-Key") in taken or called == "reserve":
+    if ("header", "Idempotency-Key") in taken or called in ("reserve", "join_line"):
         headers["Idempotent-Replayed"] = header(
             "This call was made before, and this is what came of it.",
             {"type": "string", "enum": ["true"]},

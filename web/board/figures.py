@@ -20,6 +20,7 @@ from orders.report.order_figures import WAS_PAID
 from seckill import ledger
 from seckill.items.archive import final_counters
 from seckill.ledger import Counters
+from seckill.line.line_ledger import count_waiting
 from seckill.live import answer_counts
 from seckill.live.answer_groups import GROUPS
 from seckill.models import Sale, SaleChange
@@ -61,6 +62,7 @@ class Units:
 
     counters: dict[int, Counters | None]
     waiting: dict[int, Waiting]
+    in_line: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Board:
         )
         # What each said last.
         self._answers = Answers({}, {})
-        self._units = Units({}, {})
+        self._units = Units({}, {}, {})
         self._orders = Orders({}, {}, "")
         # Seconds in which the cache was away, so that nobody knows what was asked.
         self._lost: set[int] = set()
@@ -162,6 +164,8 @@ class Board:
             found |= {"left": counters.left, "held": counters.held, "sold": counters.sold}
         if waiting := self._units.waiting.get(item_id):
             found |= {"waiting": waiting.entries, "lag_ms": waiting.oldest_ms}
+        if item_id in self._units.in_line:
+            found["in_line"] = self._units.in_line[item_id]
         if item_id in self._orders.counts:
             found["orders"], found["paid"] = self._orders.counts[item_id]
         if words := self._answers.of_items.get(item_id):
@@ -180,7 +184,8 @@ def read_answers(item_ids: Sequence[int], seconds: Sequence[int]) -> Answers:
 
 def read_units(item_ids: Sequence[int]) -> Units:
     """Raises StoreUnreachable."""
-    return Units(ledger.read_many(item_ids=item_ids), outbox.waiting(item_ids=item_ids))
+    in_line = count_waiting(item_ids=item_ids)
+    return Units(ledger.read_many(item_ids=item_ids), outbox.waiting(item_ids=item_ids), in_line)
 
 
 def read_orders(sale_id: int) -> Orders:

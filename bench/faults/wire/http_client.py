@@ -75,6 +75,14 @@ class BuyerClient:
             self.receipts[:] = [str(answer.body["receipt"])]
         return answer
 
+    def join(self, *, item_id: int, units: int, attempt: int = 0) -> Answer:
+        """Ask for a place in the waiting list with the pass."""
+        path, headers = (
+            f"/api/v1/sale-items/{item_id}/waiting-list/",
+            {"Authorization": f"Pass {self.credentials.pass_text}"},
+        )
+        return self._call(Action.JOIN, "POST", path, attempt=attempt, body={"units": units}, headers=headers)
+
     def get_reservation(self, *, attempt: int = 0) -> Answer:
         """The state of the reservation; the body has the number of the order."""
         path = f"/api/v1/reservations/{self.credentials.reservation_id}/"

@@ -3,6 +3,7 @@
 
 import { askMe } from "../shop/me.js";
 import { addSample } from "../shop/server_clock.js";
+import { hasEnded } from "./item_state.js";
 
 // Longer than the shop needs to answer under the load of a sale's first seconds.
 const TIMEOUT_MS = 6000;
@@ -20,7 +21,7 @@ async function call(url, options) {
   let response, body;
   try {
     response = await fetch(url, { ...options, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (response.status === 304) return { ok: true, status: 304 };
+    if (response.status === 304 || response.status === 204) return { ok: true, status: response.status };
     body = await response.json();
   } catch {
     throw new TemporaryError();
@@ -57,6 +58,18 @@ export const reserve = (url, pass, units) =>
     body: JSON.stringify({ units }),
   });
 
+// As `reserve`.
+export const joinLine = (url, pass, units) =>
+  call(url, {
+    method: "POST", credentials: "omit", headers: { ...json, Authorization: `Pass ${pass}` },
+    body: JSON.stringify({ units }),
+  });
+
+export async function leaveLine(url) {
+  if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
+  return call(url, { method: "DELETE", headers: { ...accept, "X-CSRFToken": csrfToken() } });
+}
+
 // The figures, by the ETag of those known already. `fresh` asks for the whole answer, with the time in it.
 let known = {};
 
@@ -75,3 +88,20 @@ export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms);
 // Waits longer each time, by a random share, so that clients that failed together do not retry together.
 export const backoff = (attempt, retryAfterMs = 0) =>
   sleep(Math.max(retryAfterMs, Math.min(8000, 300 * 2 ** attempt)) * (0.75 + Math.random() * 0.5));
+
+// The reservation's status once it has an order or has ended; null if it is no longer known.
+export async function waitForOrder(reservation) {
+  for (let attempt = 0; ;) {
+    try {
+      const { ok, body } = await getStatus(reservation.status_url);
+      if (!ok) return null;
+      if (body.order || hasEnded(body.status)) return body;
+      attempt = 0;
+      await sleep((body.poll_after_ms ?? 1000) * (0.8 + Math.random() * 0.4));
+    } catch (error) {
+      if (!(error instanceof TemporaryError)) throw error;
+      attempt += 1;
+      await backoff(attempt, error.retryAfterMs);
+    }
+  }
+}

@@ -67,6 +67,7 @@ export class Card {
     this.form = root.querySelector("form.buy");
     this.button = root.querySelector("[data-buy]");
     this.message = root.querySelector("[data-outcome]");
+    this.lineButton = root.querySelector("[data-line]");
   }
 
   get unitsField() { return this.form?.elements.units; }
@@ -105,6 +106,13 @@ export class Card {
     if (this.button.textContent !== label) this.button.textContent = label;
     this.button.setAttribute("aria-disabled", String(off));
     this.form.hidden = hidden;
+  }
+
+  setLineButton(label, { off, hidden }) {
+    if (!this.lineButton) return;
+    if (this.lineButton.textContent !== label) this.lineButton.textContent = label;
+    this.lineButton.setAttribute("aria-disabled", String(off));
+    this.lineButton.hidden = hidden;
   }
 
   // The message of a state, with links below it. The element is a live region, so a screen reader reads it out. It is
@@ -155,6 +163,14 @@ export class Card {
         return { ...texts.errors.signed_out, links: [{ href: signInUrl, label: texts.sign_in }] };
       case "units_back":
         return texts.units_back;
+      case "waiting":
+        return { title: this.placeText(message), detail: message.note };
+      case "left_line":
+        return { title: texts.line.left, detail: "" };
+      case "place_lost":
+        return texts.line.lost;
+      case "line_ended":
+        return { title: texts.line.ended, detail: message.note };
       default:
         return texts.errors.failed;
     }
@@ -163,6 +179,10 @@ export class Card {
   reservedText({ detail, units, expires_at }) {
     const { reserved } = this.texts;
     return { title: fill(reserved.title, { units, product: this.name }), detail: reserved[detail], time: expires_at };
+  }
+
+  placeText({ place, units }) {
+    return fill(this.texts.line.place, { place: number.format(place), units, product: this.name });
   }
 
   clearMessage() {

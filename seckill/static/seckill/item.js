@@ -4,8 +4,9 @@ import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
 import {
-  buttonOf, hasEnded, initialState, isCurrent, isPaid, next, phaseOf, stockAfterAnswer, stockAfterLive,
+  buttonOf, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next, phaseOf, stockAfterAnswer, stockAfterLive,
 } from "./item_state.js";
+import { WaitingLine } from "./line.js";
 import { ItemPass, PassRefused } from "./passes.js";
 import { Receipts } from "./receipts.js";
 
@@ -25,7 +26,7 @@ export class Item {
     this.data = root.dataset;
     const { availability, phase, perBuyerMax } = root.dataset;
     this.stock = JSON.parse(root.dataset.figures);
-    this.state = initialState({ availability, paused: phase === "paused", max: Number(perBuyerMax) });
+    this.state = initialState({ availability, paused: phase === "paused", max: Number(perBuyerMax), hasLine: "lineUrl" in root.dataset });
     if (this.card.form && sale.buyer) this.prepare();
   }
 
@@ -49,6 +50,8 @@ export class Item {
     });
     // The header and My orders show what becomes of these.
     for (const reservation of others) this.receipts.waitForOrder(reservation);
+    if (this.state.line) this.line = new WaitingLine(this);
+    this.line?.load();
   }
 
   get phase() { return phaseOf(this.state, { nowMs: now(), opensMs: this.sale.opensMs, closesMs: this.sale.closesMs }); }
@@ -97,6 +100,9 @@ export class Item {
   updateButton() {
     const { text, off, hidden } = buttonOf(this.state, this.phase);
     this.card.setButton(this.sale.texts.button[text], { step: this.step, off, hidden });
+    if (!this.keys) return;
+    const line = lineButtonOf(this.state, this.phase);
+    this.card.setLineButton(this.sale.texts.line[line.text], line);
   }
 
   onPress() {
@@ -211,7 +217,8 @@ export class Item {
   }
 
   // What the buyer has, as asked when there had been so many `changes`.
-  setHad(units, changes) {
+  setHad(units, changes, place) {
+    if (place) this.line?.found(place);
     if (isCurrent(this.state, changes)) this.dispatch({ type: "had", units, changes });
     else if (this.step !== "reserving") this.sale.askMe();
   }

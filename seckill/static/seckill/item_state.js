@@ -10,6 +10,7 @@
 //   limit           {remaining, max}: what the buyer can still take. A hint, since only the store decides
 //   limitIsKnown    whether the limit has what the buyer had when it last may have changed
 //   changes         how often it may have changed: with each call to reserve, and with news of another tab
+//   line            null if the item has no waiting list; else none, joining, waiting or leaving
 //   message         {tone, kind, …} or null; each new one is a new object
 
 // A page that is reloaded so soon after the opening still reserves what it was waiting for.
@@ -19,9 +20,10 @@ const RETRYABLE_CODES = ["held_by_others", "too_few_left", "paused", "hold_ended
 const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded", "lost"];
 const PAID_STATUSES = ["paid", "shipped", "completed"];
 
-export const initialState = ({ availability, paused, max }) => ({
+export const initialState = ({ availability, paused, max, hasLine = false }) => ({
   step: "idle", units: null, paused, availability, retryable: false, refusal: null, reservation: null,
-  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, message: null,
+  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, line: hasLine ? "none" : null,
+  message: null,
 });
 
 export const hasEnded = (status) => ENDED_STATUSES.includes(status);
@@ -36,8 +38,14 @@ export function phaseOf({ paused }, { nowMs, opensMs, closesMs }) {
 
 const button = (text, off = false) => ({ text, off, hidden: false });
 
+const GONE = ["held_by_others", "sold_out"];
+const inLine = ({ line }) => line === "waiting" || line === "leaving";
+
 // The button: the name of its text, whether it is off, whether it is hidden.
-export function buttonOf({ step, availability, limit, retryable }, phase) {
+export function buttonOf({ step, availability, limit, retryable, line }, phase) {
+  if (step === "idle" && inLine({ line }) && (phase === "paused" || GONE.includes(availability))) {
+    return { ...button("retry", true), hidden: true };
+  }
   if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
   if (step === "reserving") return button("reserving", true);
   if (step === "scheduled") return phase === "upcoming" ? button("scheduled") : button("reserving", true);
@@ -46,6 +54,14 @@ export function buttonOf({ step, availability, limit, retryable }, phase) {
   if (availability === "sold_out") return button("sold_out", true);
   if (!limit.remaining) return button("limit_reached", true);
   return button(retryable ? "retry" : "reserve");
+}
+
+// The button of the waiting list, for what one cannot reserve now.
+export function lineButtonOf({ step, availability, limit, line }, phase) {
+  if (inLine({ line })) return button("leave", line === "leaving");
+  if (line === "joining") return button("joining", true);
+  const offered = line && step === "idle" && phase === "open" && GONE.includes(availability) && limit.remaining;
+  return { ...button("join", !offered), hidden: !offered };
 }
 
 // Whether an answer about what the buyer has, asked for after so many `changes`, is still true. Of later changes it may
@@ -113,7 +129,8 @@ const EVENTS = {
   },
 
   // The reservation of a call whose answer was lost.
-  found: (state, { reservation }) => reserved(state, reservation),
+  // Or that of a place in the waiting list, which has got its units.
+  found: (state, { reservation }) => reserved({ ...state, line: state.line && "none" }, reservation),
 
   // `hasText`: whether the page has a text of its own for the code.
   pass_refused(state, { status, code, hasText, nowMs }) {
@@ -144,6 +161,24 @@ const EVENTS = {
     if (quietly) return { ...idle, message: null };
     return { ...withUnits(idle, reservation.units), message: { tone: "refused", kind: "reservation_ended" } };
   },
+
+  // The waiting list. The message says the place, and why a place was refused or has ended.
+  join_pressed: (state) => ({ ...state, line: "joining", refusal: null, message: null }),
+  joined: (state, { place }) => ({ ...state, line: "waiting", retryable: false, refusal: null, message: waitingMessage(place) }),
+  join_refused: (state, { code, body, nowMs }) =>
+    refused({ ...state, line: "none" }, { code, nowMs, title: body?.title, detail: body?.detail }),
+  place_seen(state, { place }) {
+    const after = { ...state, line: state.line === "leaving" ? "leaving" : "waiting" };
+    if (state.step !== "idle") return inLine(state) ? state : after;
+    const isKnown = inLine(state) && state.message?.kind === "waiting" && state.message.place === place.place;
+    return isKnown ? state : { ...after, retryable: false, refusal: null, message: waitingMessage(place) };
+  },
+
+  leave_pressed: (state) => ({ ...state, line: "leaving" }),
+  place_kept: (state) => (state.line === "leaving" ? { ...state, line: "waiting" } : state),
+  left_line: (state) => ({ ...state, line: "none", message: { tone: "", kind: "left_line" } }),
+  place_lost: (state) => ({ ...state, line: "none", message: { tone: "refused", kind: "place_lost" } }),
+  line_ended: (state, { place }) => ({ ...state, line: "none", message: { tone: "refused", kind: "line_ended", note: place.note } }),
 
   // What the buyer has, asked for after so many `changes`.
   had(state, { units, changes }) {
@@ -188,8 +223,10 @@ const reserving = (state, units) => ({
 });
 
 const reserved = (state, reservation, message = reservedMessage("creating_order", reservation)) => ({
-  ...state, step: "reserved", reservation, message,
+  ...state, step: "reserved", reservation, message
 });
+
+const waitingMessage = ({ place, units, note }) => ({ tone: "wait", kind: "waiting", place, units, note });
 
 const reservedMessage = (detail, { units, expires_at, order }) => ({
   tone: "reserved", kind: "reserved", detail, units, expires_at, order,

@@ -79,7 +79,7 @@ const sale = {
     for (const [index, item] of this.items.entries()) {
       const id = Number(item.data.item);
       const had = me.items?.find((one) => one.id === id);
-      if (had) item.setHad(had.units, changes[index]);
+      if (had) item.setHad(had.units, changes[index], had.waiting);
       const hold = me.holds.find((one) => one.item === id);
       if (hold) item.showOpenHold(hold);
     }

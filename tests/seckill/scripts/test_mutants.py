@@ -36,6 +36,36 @@ EQUIVALENT = {
         "readmit",
         "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%s', buyer, units, deadline_ms))",
     ): "as in reserve",
+    (
+        "join_line",
+        "redis.call('ZADD', line, string.format('%.0f', units * 2 ^ 40 + arrival), buyer)",
+    ): "HSET and ZADD exchanged: HINCRBY before them is the first write",
+    (
+        "hand_on",
+        "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
+    ): "XADD and HSET exchanged: as in reserve",
+    ("hand_on", "for units = 0, math.min(left, 10) do"): "no place is for 0 units",
+    ("hand_on", "for units = 1, math.min(left, 20) do"): "no place is for more than 10 units",
+    (
+        "hand_on",
+        "string.format('(%.0f', (units + 1) * 2 ^ 40), 'BYSCORE', 'LIMIT', 0, 2, 'WITHSCORES')",
+    ): "the first of two is the first",
+    ("hand_on", "local arrival = found[1] and found[2] - units * 2 ^ 40"): "a buyer has a score",
+    ("hand_on", "if arrival and (not least or arrival <= least) then"): "no two places have the same arrival",
+    (
+        "hand_on",
+        "local reservation_id, units = string.match(redis.call('HGET', places, buyer) or 'x', '^([^:]+):(%d+):%d+$')",
+    ): "neither text is a place",
+    ("leave_line", "redis.call('ZREM', line, buyer)"): "HDEL and ZREM exchanged: a full store accepts either of them",
+    **{
+        (verb, f"{begin}redis.call('ZRANGE', line, 0, {last}, 'WITHSCORES')[2]"): "the second answer is the first score"
+        for verb, begin in (
+            ("open_line", "local least = "),
+            ("leave_line", "local least = "),
+            ("hand_on", "local least = "),
+        )
+        for last in (1, -1)
+    },
 }
 
 # A generator that makes no mutants would find no survivors.
@@ -49,10 +79,18 @@ MUTANTS_MIN = {
     "restore": 255,
     "forget": 100,
     "archive": 90,
+    "open_line": 20,
+    "join_line": 150,
+    "leave_line": 40,
+    "hand_on": 300,
 }
 
 # The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
-MODULES = {verb: import_module(f"tests.seckill.scripts.test_{verb}") for verb in MUTANTS_MIN}
+OF_LINE = ("open_line", "join_line", "leave_line", "hand_on")
+MODULES = {
+    verb: import_module(f"tests.seckill.scripts.{'line.' if verb in OF_LINE else ''}test_{verb}")
+    for verb in MUTANTS_MIN
+}
 OF_EVERY_VERB = import_module("tests.seckill.scripts.test_every_verb")
 
 

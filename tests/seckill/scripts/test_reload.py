@@ -61,7 +61,7 @@ def test_each_call_takes_effect_once_if_the_script_is_lost_between_them(
     class Forgetful(scripts.Script):
         """Loses its script after the first of the calls, as if SCRIPT FLUSH came in between."""
 
-        def _pipeline(self, client, calls):  # type: ignore[no-untyped-def]
+        def _pipeline(self, client, calls, *, then=None):  # type: ignore[no-untyped-def]
             monkeypatch.setattr(scripts, "CONFIRM", scripts.Script("confirm"))
             self.run(client, keys=calls[0][0], args=calls[0][1])
             client.script_flush()

@@ -610,3 +610,32 @@ def test_a_malformed_hold_is_a_fault_and_not_an_answer(checked_item: CheckedItem
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
     with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.reserve(damaged)
+
+
+# --- units for the waiting list ---
+
+
+@pytest.mark.parametrize(("left", "waits_for"), [(1, 1), (2, 1), (2, 2)])
+def test_newcomers_do_not_get_what_somebody_in_line_could_have(
+    checked_item: CheckedItem, left: int, waits_for: int
+) -> None:
+    checked_item.publish(quantity=left, per_buyer_max=3)
+    checked_item.client.hset(checked_item.keys.item, "smallest_waiting", waits_for)
+    assert checked_item.reserve(units=1).outcome == Outcome.HELD_BY_OTHERS
+    # As where nothing is left: before what depends on the buyer.
+    assert checked_item.reserve(units=9).outcome == Outcome.HELD_BY_OTHERS
+
+
+@pytest.mark.parametrize("waits_for", ["3", "10", "many", "", "1.5"])
+def test_units_that_nobody_in_line_could_have_are_for_newcomers(checked_item: CheckedItem, waits_for: str) -> None:
+    checked_item.publish(quantity=2)
+    checked_item.client.hset(checked_item.keys.item, "smallest_waiting", waits_for)
+    with checked_item.unguarded():
+        assert checked_item.reserve(units=1).outcome == Outcome.RESERVED
+
+
+def test_an_unlimited_item_keeps_nothing_for_a_line(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=None)
+    checked_item.client.hset(checked_item.keys.item, "smallest_waiting", "1")
+    with checked_item.unguarded():
+        assert checked_item.reserve(units=1).outcome == Outcome.RESERVED

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,10 +18,12 @@ from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
 from seckill.items import holdings, item_state
+from seckill.ledger_words import Released, ReleaseReason
+from seckill.line import line_ledger
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
-from seckill.store import durability
+from seckill.store import durability, scripts
 from seckill.store.client import StoreUnreachable, reservation_servers, server_of
 from seckill.store.cluster import ClusterNodes, slot_of
 from seckill.store.failures import Cause
@@ -30,6 +33,8 @@ from shop.local.stores.store_node import StoreNode
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.store.items import of_one_server, reconciled, sale_of, told, web
+from tests.steps.buying import reserve
+from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,6 +50,31 @@ def items(cluster_store: ClusterStore) -> Iterator[list[SaleItem]]:
 
 def node_of(store: ClusterStore, item: SaleItem) -> StoreNode:
     return store.primary(key=keys_of(item.pk).item)
+
+
+def test_units_are_handed_on_wherever_their_item_is(items: list[SaleItem], buyer: User) -> None:
+    for item in items:
+        line_ledger.open_line(item_id=item.pk)
+        withdraw = ledger.Adjustment(units=-49)
+        ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=withdraw)
+        held, place = reserve(item, buyer), join(item, User.objects.create(username=f"waits-{item.pk}"))
+        then = line_ledger.handing_on(item.pk)
+        reason = ReleaseReason.EXPIRED
+        assert ledger.release(item_id=item.pk, reservation_ids=[held], reason=reason, then=then) == [Released.RELEASED]
+        assert holdings.find_hold(item_id=item.pk, reservation_id=place) is not None
+
+
+def test_an_atom_that_was_sent_to_another_node_says_where_its_item_is(
+    cluster_store: ClusterStore, items: list[SaleItem]
+) -> None:
+    here, there = of_one_server(items)
+    keys = keys_of(here[0].pk)
+    calls = [([keys.item, keys.buyers, keys.holds], ["x", "expired", ""])]
+    then = line_ledger.handing_on(here[0].pk)
+    with node_of(cluster_store, there[0]).client() as other:
+        scripts.load(other)
+        with pytest.raises(MovedError):
+            scripts.RELEASE.run_many(other, calls, then=then)
 
 
 def test_items_are_sold_and_become_orders_wherever_they_are(items: list[SaleItem]) -> None:

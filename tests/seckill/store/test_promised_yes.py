@@ -4,7 +4,8 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,8 +13,12 @@ from django_redis import get_redis_connection
 from pytest_django import Settings
 
 from orders.api.reservation_status import find_status
+from orders.life import lifecycle
 from seckill import ledger
-from seckill.models import SaleItem
+from seckill.items import holdings
+from seckill.ledger_words import Joined
+from seckill.line import line_ledger
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.publication import CannotPublish
@@ -26,6 +31,9 @@ from shop.local.stores.sentinel_store import SentinelStore
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled, sale_of, told, web
+from tests.steps.buying import order_of
+from tests.steps.staff import change
+from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,6 +120,46 @@ def test_after_the_loss_of_the_primary_each_yes_is_there(sentinel_store: Sentine
     wait_until(lambda: reconciled(item), seconds_max=60)
     for pk, reservation_id in promised.items():
         assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.ALREADY_RESERVED
+
+
+def test_a_place_in_the_line_that_no_replica_has_is_not_given(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+) -> None:
+    line_ledger.open_line(item_id=item.pk)
+    web.reserve(item.pk, buyer_id=1, units=2)
+    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-48))
+    place_id = passes.new_reservation_id(item.pk)
+    asked: dict[str, Any] = {"item_id": item.pk, "reservation_id": place_id, "buyer_id": buyer.pk, "units": 1}
+    with frozen_replica(sentinel_store):
+        for _ in range(2):
+            with pytest.raises(StoreUnreachable) as raised:
+                line_ledger.join_line(**asked)
+            assert raised.value.cause is Cause.REPLICAS
+    assert line_ledger.join_line(**asked).word is Joined.ALREADY_WAITING
+
+
+def test_after_the_loss_of_the_primary_the_line_is_there_and_goes_on(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+) -> None:
+    Sale.objects.filter(pk=item.sale_id).update(waiting_list=True)
+    line_ledger.open_line(item_id=item.pk)
+    order = order_of(item, buyer, units=2)
+    change(item, SaleChange.Kind.WITHDRAW_UNITS, units=48)
+    people = User.objects.bulk_create([User(username=f"waits-{number}") for number in range(5)])
+    places = [join(item, person) for person in people]
+    primary = sentinel_store.primary()
+    sentinel_store.kill(primary)
+    wait_until(lambda: sentinel_store.primary() is not primary, seconds_max=60)
+    sentinel_store.restart(primary)
+    sentinel_store.await_settled()
+    wait_until(lambda: reconciled(item), seconds_max=60)
+    found = [line_ledger.find_place(item_id=item.pk, buyer_id=person.pk) for person in people]
+    assert [place and (place.reservation_id, place.ahead) for place in found] == [
+        (pk, n) for n, pk in enumerate(places)
+    ]
+    lifecycle.cancel(order_id=order.pk)
+    wait_until(lambda: holdings.find_hold(item_id=item.pk, reservation_id=places[1]) is not None, seconds_max=60)
+    assert line_ledger.count_waiting(item_ids=[item.pk]) == {item.pk: 3}
 
 
 def test_a_store_without_enough_replicas_opens_no_sale(

@@ -15,6 +15,7 @@ from django.utils.html import escape
 
 from orders.life.cancelling import CancelOutcome
 from orders.payments.sessions import StartOutcome
+from seckill.line.place_in_line import LINE_REFUSALS
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
@@ -45,6 +46,7 @@ def codes_in_the_source() -> Iterator[str]:
             for node in ast.walk(ast.parse(path.read_text())):
                 yield from literal_codes(node)
     yield from (outcome for outcome in Outcome if outcome not in ACCEPTED)
+    yield from LINE_REFUSALS
     yield from NoPass
     yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
     yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}

@@ -81,7 +81,7 @@ def test_it_shows_answers_units_and_orders(board: Board, item: SaleItem, buyer: 
     of_item = content["items"][str(item.pk)]
     assert of_item.pop("lag_ms") >= 0
     assert of_item == {
-        **{"left": 3, "held": 1, "sold": 1, "waiting": 1, "orders": 1, "paid": 1},
+        **{"left": 3, "held": 1, "sold": 1, "waiting": 1, "in_line": 0, "orders": 1, "paid": 1},
         "words": {"reserved": 2, "not_open": 7, "error": 1},
     }
 

@@ -1,0 +1,148 @@
+"""The end of a waiting list: everybody in it is told, once, that nothing came back. Units that came have a mail of
+their order (Mail.Kind.FROM_LINE).
+
+Rows are written in portions, then the item is marked. After a crash the portions are written again, and those that are
+there stay. The places stay in the store until the sale is archived: where staff open it again, they count again.
+"""
+
+import time
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.mail import EmailMultiAlternatives
+from django.db.models.functions import Greatest, Now
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from orders.mails.sending import ATTEMPTS_MAX, NO_ADDRESS, text_of
+from orders.models import LineMail
+from seckill import ledger
+from seckill.items.loop import for_each_item, until
+from seckill.line.line_ledger import portion_of_places
+from seckill.line.waiting_list import ended_lines
+from seckill.models import SaleItem
+from seckill.phase import Phase
+from shop.accounts.mail_texts import AccountMailText, message_from
+from shop.languages.buyer_language import language_of
+from shop.mails.outgoing_mail import (
+    Delivery,
+    candidates_of,
+    claim,
+    hand_over,
+    retry_time,
+    send_each,
+    when_server_was_away,
+)
+from shop.times.timestamps import from_ms
+
+log = structlog.get_logger(__name__)
+
+# Places in one answer of the store, and rows in one statement.
+PORTION = 500
+
+
+def tell_ended_lines(*, seconds_max: float) -> int:
+    """Queue the mails of lines whose sale has ended. Returns how many. Raises StoreUnreachable."""
+    ends_s = time.monotonic() + seconds_max
+    item_ids = list(ended_lines().values_list("pk", flat=True))
+    counts, _ = for_each_item(tell_line, item_ids=until(ends_s, item_ids), event="line_not_told")
+    return sum(counts.values())
+
+
+def tell_line(item_id: int) -> int:
+    """Queue a mail for everybody who still waits for the item. Returns how many."""
+    figures = ledger.read(item_id=item_id)
+    if figures is None or figures.phase is not Phase.ENDED:
+        # By the store's clock the sale is open, or the item is being compared: the next sweep.
+        return 0
+    count, cursor = 0, -1
+    while cursor:
+        cursor, places = portion_of_places(item_id=item_id, cursor=max(cursor, 0), count=PORTION)
+        count += enqueue(item_id=item_id, buyer_ids=list(places))
+    SaleItem.objects.filter(pk=item_id).update(line_ended_at=Greatest(Now(), from_ms(figures.closes_ms)))
+    if count:
+        log.info("line_ended", item_id=item_id, told=count)
+    return count
+
+
+def enqueue(*, item_id: int, buyer_ids: list[int]) -> int:
+    """Queue a mail for each buyer who has an address and an account that is not blocked. Idempotent."""
+    told = LineMail.objects.filter(item_id=item_id, buyer_id__in=buyer_ids).values("buyer_id")
+    buyers = User.objects.filter(pk__in=buyer_ids, is_active=True).exclude(email="").exclude(pk__in=told)
+    mails = [LineMail(item_id=item_id, buyer=buyer, next_attempt_at=Now()) for buyer in buyers.order_by("pk")]
+    LineMail.objects.bulk_create(mails, ignore_conflicts=True)
+    return len(mails)
+
+
+def send_due(*, seconds_max: float) -> int:
+    """Send the mails that are due until there are none, the time is up or the server is away. Returns how many."""
+    return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max)
+
+
+def claim_next() -> LineMail | None:
+    unsent = LineMail.objects.filter(sent_at=None)
+    pk = claim(unsent, candidates_of(unsent))
+    mails = LineMail.objects.select_related("buyer", "item__sale", "item__variant__product")
+    return None if pk is None else mails.filter(pk=pk).first()
+
+
+def deliver(mail: LineMail, server: Any) -> Delivery:
+    """Send one claimed mail."""
+    if not (mail.buyer.email and mail.buyer.is_active):
+        update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
+        return Delivery.NOT_SENT
+    outcome = hand_over(
+        message_of_line(mail),
+        server=server,
+        note_away=partial(wait_for_server, mail),
+        note_refused=partial(schedule_retry, mail),
+    )
+    if outcome is Delivery.SENT:
+        update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
+    return outcome
+
+
+def message_of_line(mail: LineMail) -> EmailMultiAlternatives:
+    """Always with the same Message-ID: one that was sent again after a crash is shown once."""
+    with translation.override(language_of(user_id=mail.buyer_id)):
+        product, sale = str(mail.item.variant), str(mail.item.sale)
+        text = AccountMailText(
+            subject=" ".join((_("Nothing came back: %(product)s") % {"product": product}).split()),
+            name=mail.buyer.get_username(),
+            sentences=[
+                _("You waited for “%(product)s” in “%(sale)s”. The sale has ended, and no units came back for you.")
+                % {"product": product, "sale": sale},
+                _("Your place in the waiting list ends with the sale. Nothing was charged."),
+            ],
+            button=_("See the shop"),
+            url=settings.SHOP_URL,
+            if_not_you=_("You need not do anything."),
+        )
+        message = message_from(text, to=mail.buyer.email)
+    host = urlsplit(settings.SHOP_URL).hostname
+    message.extra_headers["Message-ID"] = f"<line.{mail.item_id}.{mail.pk}@{host}>"
+    message.extra_headers["Auto-Submitted"] = "auto-generated"
+    return message
+
+
+def wait_for_server(mail: LineMail, error: Exception) -> None:
+    log.warning("line_mails_wait_for_server", error=str(error))
+    update_mail(mail, last_error=text_of(error), **when_server_was_away())
+
+
+def schedule_retry(mail: LineMail, error: Exception) -> None:
+    """Try again later, doubling the pause each time; give up after `ATTEMPTS_MAX`."""
+    if mail.attempts >= ATTEMPTS_MAX:
+        log.error("line_mail_given_up", mail=mail.pk, error=type(error).__name__)
+        update_mail(mail, next_attempt_at=None, last_error=text_of(error))
+        return
+    log.warning("line_mail_refused", mail=mail.pk, attempts=mail.attempts, error=type(error).__name__)
+    update_mail(mail, next_attempt_at=retry_time(attempts=mail.attempts), last_error=text_of(error))
+
+
+def update_mail(mail: LineMail, **changes: Any) -> None:
+    LineMail.objects.filter(pk=mail.pk, sent_at=None).update(**changes)

@@ -1,0 +1,93 @@
+"""The waiting list on the sale's page: joining what is gone, the place, another device, leaving, units that come."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from orders import tasks
+from orders.life import lifecycle
+from seckill.line.waiting_list import sweep_lines
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.buying import order_of
+from tests.steps.shop import make_item
+from tests.steps.waiting import join, waiting
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+
+@pytest.fixture
+def item(product: Product, rival: User) -> SaleItem:
+    """One unit, which the rival holds, and a waiting list."""
+    item = make_item(product, quantity=1, waiting_list=True)
+    sweep_lines()
+    order_of(item, rival)
+    return item
+
+
+@pytest.fixture
+def sale_page(page: Page, live_shop: str, sign_in: SignIn, buyer: User, item: SaleItem) -> Page:
+    page.set_viewport_size({"width": 390, "height": 844})
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    return page
+
+
+def test_who_joins_sees_the_place_and_gets_the_units(
+    sale_page: Page, item: SaleItem, rival: User, stranger: User
+) -> None:
+    page, first = sale_page, join(item, stranger)
+    # Reached and pressed by keyboard.
+    page.locator("[data-line]").focus()
+    page.keyboard.press("Enter")
+    said = page.locator("[data-outcome]")
+    expect(said).to_contain_text("You are number 2 in line for 1 × Longjing tea")
+    expect(said).to_contain_text("Nobody can say whether enough will come back.")
+    expect(page.locator("form.buy")).to_be_hidden()
+    expect(page.locator("[data-line]")).to_have_text("Leave the waiting list")
+    # When the one before gets the unit and cancels it, it comes here.
+    lifecycle.cancel(order_id=rival.orders.get().pk)
+    expect(said).to_contain_text("You are number 1 in line", timeout=15_000)
+    tasks.drain_outbox(item_id=item.pk)
+    lifecycle.cancel(order_id=stranger.orders.get(reservation_id=first).pk)
+    expect(said).to_contain_text("Reserved for you: 1 × Longjing tea", timeout=15_000)
+    expect(page.locator("[data-line]")).to_be_hidden()
+
+
+def test_a_reload_and_another_device_show_the_place_and_leaving_ends_it_everywhere(
+    sale_page: Page, live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    page = sale_page
+    page.click("[data-line]")
+    place = "You are number 1 in line"
+    expect(page.locator("[data-outcome]")).to_contain_text(place)
+    page.reload()
+    expect(page.locator("[data-outcome]")).to_contain_text(place)
+    phone = browser.new_context(locale="zh-CN")
+    sign_in(phone, buyer)
+    other = phone.new_page()
+    other.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
+    expect(other.locator("[data-outcome]")).to_contain_text("您排在候补第 1 位：1 × 龙井茶")
+    other.click("[data-line]")
+    expect(other.locator("[data-outcome]")).to_contain_text("您已退出候补名单。")
+    expect(other.locator("[data-line]")).to_have_text("加入候补")
+    assert waiting(item) == 0
+    expect(page.locator("[data-outcome]")).to_contain_text("Your place in the waiting list has ended", timeout=15_000)
+    phone.close()
+
+
+def test_a_sale_without_a_line_offers_none(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
+) -> None:
+    item = make_item(product, quantity=1)
+    order_of(item, rival)
+    context = browser.new_context(locale="en-GB")
+    sign_in(context, buyer)
+    page = context.new_page()
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("[data-buy]")).to_be_visible()
+    expect(page.locator("[data-line]")).to_have_count(0)

@@ -1,0 +1,196 @@
+"""The waiting list over HTTP: joining with a pass, the place under the reservation's address, leaving, refusals."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from orders.life import intake, lifecycle
+from seckill.line.waiting_list import sweep_lines
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.passes import passes
+from shop.models import Product
+from tests.steps.buying import order_of, signed_in
+from tests.steps.shop import make_item
+from tests.steps.staff import change
+from tests.steps.store import store_away
+from tests.steps.waiting import join, join_by_api, status
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def item(product: Product, buyer: User) -> SaleItem:
+    """Two units, which the buyer holds, and a waiting list."""
+    item = make_item(product, quantity=2, per_buyer_max=2, waiting_list=True)
+    sweep_lines()
+    order_of(item, buyer, units=2)
+    return item
+
+
+def pass_for(item: SaleItem, buyer: User) -> str:
+    return passes.issue(item_id=item.pk, buyer_id=buyer.pk, expires_s=passes.expiry_s())
+
+
+def test_a_refused_pass_gets_a_place_whose_address_says_the_same(item: SaleItem, rival: User) -> None:
+    text = pass_for(item, rival)
+    answer = join_by_api(item, rival, units=2, pass_text=text)
+    assert answer.status_code == 201
+    body = answer.json()
+    assert UUID(body["id"]) == passes.read(text).reservation_id
+    assert answer["Location"] == body["status_url"] == f"/api/v1/reservations/{body['id']}/"
+    assert (body["units"], body["place"], body["ahead"]) == (2, 1, 0)
+    assert body["poll_after_ms"] == 5_000
+    assert "Nobody can say" in body["note"]
+    found = status(rival, body["id"])
+    assert (found["status"], found["place"], found["ahead"]) == ("waiting", 1, 0)
+    assert (found["expires_at"], found["order"], found["units"]) == (None, None, 2)
+
+
+def test_a_repeated_call_and_a_second_pass_get_the_place_that_is_there(item: SaleItem, rival: User) -> None:
+    text = pass_for(item, rival)
+    first = join_by_api(item, rival, pass_text=text)
+    for again in (join_by_api(item, rival, pass_text=text), join_by_api(item, rival)):
+        assert again.status_code == 201
+        assert again["Idempotent-Replayed"] == "true"
+        assert again.json()["id"] == first.json()["id"]
+
+
+def test_a_place_is_nobody_elses(item: SaleItem, rival: User, stranger: User) -> None:
+    place = join(item, rival)
+    assert status(stranger, place) == {"status": 404}
+    assert signed_in(stranger).delete(f"/api/v1/reservations/{place}/").status_code == 404
+    assert APIClient().delete(f"/api/v1/reservations/{place}/").status_code == 401
+    assert status(rival, place)["status"] == "waiting"
+
+
+def test_what_is_held_is_not_left_but_cancelled(item: SaleItem, buyer: User, rival: User) -> None:
+    place = join(item, rival)
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    refused = signed_in(rival).delete(f"/api/v1/reservations/{place}/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_reserved")
+    intake.drain_once(item_id=item.pk)
+    assert signed_in(rival).delete(f"/api/v1/reservations/{place}/").json()["code"] == "already_reserved"
+
+
+@pytest.mark.parametrize(
+    ("changed", "body", "expected"),
+    [
+        ({}, {"units": 3}, (409, "limit_reached")),
+        ({}, {"units": 11}, (400, "invalid")),
+        ({}, {"units": 0}, (400, "invalid")),
+        ({}, {"pieces": 1}, (400, "invalid")),
+        ({"waiting_list": False}, {}, (409, "no_line")),
+        ({"paused": True}, {}, (409, "paused")),
+    ],
+)
+def test_refusals_have_the_codes_of_a_reservation_or_their_own(
+    product: Product, buyer: User, rival: User, changed: dict[str, bool], body: Any, expected: tuple[int, str]
+) -> None:
+    item = make_item(product, quantity=1, per_buyer_max=2, waiting_list=changed.get("waiting_list", True))
+    sweep_lines()
+    order_of(item, buyer)
+    if changed.get("paused"):
+        change(item, SaleChange.Kind.PAUSE)
+    path = f"/api/v1/sale-items/{item.pk}/waiting-list/"
+    header = f"Pass {pass_for(item, rival)}"
+    answer = APIClient().post(path, body, format="json", HTTP_AUTHORIZATION=header)
+    assert (answer.status_code, answer.json()["code"]) == expected
+
+
+def test_units_that_are_left_are_reserved_and_not_waited_for(product: Product, rival: User) -> None:
+    item = make_item(product, waiting_list=True)
+    sweep_lines()
+    assert join_by_api(item, rival).json()["code"] == "units_left"
+
+
+def test_a_pass_is_needed_and_one_of_this_item(item: SaleItem, product: Product, rival: User) -> None:
+    path = f"/api/v1/sale-items/{item.pk}/waiting-list/"
+    assert APIClient().post(path, {}, format="json").json()["code"] == "pass_missing"
+    other = passes.issue(item_id=item.pk + 1, buyer_id=rival.pk, expires_s=passes.expiry_s())
+    assert join_by_api(item, rival, pass_text=other).json()["code"] == "pass_of_another_item"
+
+
+def test_a_store_that_is_away_is_no_refusal(item: SaleItem, rival: User, settings: LazySettings) -> None:
+    place = join(item, rival)
+    former = store_away(settings)
+    assert join_by_api(item, rival).json()["code"] == "unavailable"
+    assert signed_in(rival).delete(f"/api/v1/reservations/{place}/").json()["code"] == "unavailable"
+    settings.CACHES = former
+    assert status(rival, place)["status"] == "waiting"
+
+
+def test_the_sale_and_the_buyer_say_that_there_is_a_line(item: SaleItem, rival: User) -> None:
+    place = join(item, rival)
+    assert APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()["waiting_list"] is True
+    [mine] = signed_in(rival).get(f"/api/v1/me/?sale={item.sale_id}").json()["items"]
+    assert mine == {"id": item.pk, "units": 0, "waiting": str(place)}
+    Sale.objects.update(waiting_list=False)
+    [mine] = signed_in(rival).get(f"/api/v1/me/?sale={item.sale_id}").json()["items"]
+    assert mine == {"id": item.pk, "units": 0}
+
+
+def test_an_unknown_place_is_not_found(item: SaleItem, rival: User) -> None:
+    unknown = passes.new_reservation_id(item.pk)
+    assert signed_in(rival).delete(f"/api/v1/reservations/{unknown}/").status_code == 404
+    assert signed_in(rival).delete(f"/api/v1/reservations/{uuid4()}/").status_code == 404
+
+
+# --- without JavaScript ---
+
+
+@pytest.fixture
+def as_rival(rival: User) -> Client:
+    client = Client()
+    client.force_login(rival)
+    return client
+
+
+def test_the_page_offers_to_wait_shows_the_place_and_lets_go(
+    item: SaleItem, as_rival: Client, rival: User, buyer: User
+) -> None:
+    path = f"/sale-items/{item.pk}/reserve/"
+    page = as_rival.get(path)
+    assert "Join the waiting list" in page.content.decode()
+    posted = {"pass": page.context["pass_text"], "units": "2", "action": "join"}
+    place = as_rival.post(path, posted, follow=True)
+    text = place.content.decode()
+    assert "You are number 1 in line for 2 × Longjing tea" in text
+    assert 'http-equiv="refresh"' in text
+    address = place.redirect_chain[-1][0]
+    assert as_rival.post(path, posted).headers["Location"] == address
+    left = as_rival.post(address, follow=True)
+    assert "You have left the waiting list." in left.content.decode()
+    assert as_rival.get(address).status_code == 404
+
+
+def test_the_page_of_a_place_leads_on_to_the_order(item: SaleItem, as_rival: Client, rival: User, buyer: User) -> None:
+    place = join(item, rival)
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    assert "Reserved for you" in as_rival.get(f"/reservations/{place}/").content.decode()
+    # Too late to leave: the page says what it is now.
+    assert as_rival.post(f"/reservations/{place}/", {"leave": "1"}).headers["Location"] == f"/reservations/{place}/"
+    intake.drain_once(item_id=item.pk)
+    assert "/orders/" in as_rival.get(f"/reservations/{place}/").headers["Location"]
+
+
+@pytest.mark.parametrize("make", [lambda item: None, lambda item: Sale.objects.update(waiting_list=False)])
+def test_the_button_is_there_only_for_what_cannot_be_reserved(
+    product: Product, as_rival: Client, make: Callable[[SaleItem], object]
+) -> None:
+    item = make_item(product, waiting_list=True)
+    make(item)
+    assert "Join the waiting list" not in as_rival.get(f"/sale-items/{item.pk}/reserve/").content.decode()
+
+
+def test_a_refusal_on_the_page_says_why(item: SaleItem, as_rival: Client, rival: User, buyer: User) -> None:
+    path = f"/sale-items/{item.pk}/reserve/"
+    text = as_rival.get(path).context["pass_text"]
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    back = as_rival.post(path, {"pass": text, "units": "1", "action": "join"}, follow=True)
+    assert "You need not wait: reserve them now." in back.content.decode()

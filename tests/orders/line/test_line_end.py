@@ -1,0 +1,122 @@
+"""The end of a sale is that of its waiting list: everybody in it is told once, and nothing is handed on any more."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail as django_mail
+from django.utils import timezone
+
+from orders import tasks
+from orders.life import lifecycle
+from orders.mails import line_mails
+from orders.models import LineMail
+from seckill.line.waiting_list import sweep_lines
+from seckill.models import SaleChange, SaleItem
+from shop.languages.buyer_language import store_language
+from shop.models import Product
+from tests.steps.buying import new_buyers, order_of
+from tests.steps.shop import make_item
+from tests.steps.staff import change
+from tests.steps.store import left_held_sold
+from tests.steps.waiting import join, status, waiting
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Kind = SaleChange.Kind
+
+
+@pytest.fixture
+def item(product: Product, buyer: User, rival: User) -> SaleItem:
+    """One unit, which the buyer holds, and a waiting list."""
+    item = make_item(product, quantity=1, waiting_list=True)
+    sweep_lines()
+    order_of(item, buyer)
+    User.objects.filter(pk=rival.pk).update(email="rival@example.com")
+    return item
+
+
+def test_everybody_in_line_is_told_once_at_the_end(item: SaleItem, rival: User, stranger: User) -> None:
+    place = join(item, rival)
+    # Without an address, nobody can be told by mail.
+    join(item, stranger)
+    assert tasks.hand_on_units() == 0
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 1
+    assert tasks.hand_on_units() == 0
+    found = status(rival, place)
+    assert (found["status"], found["poll_after_ms"]) == ("line_ended", None)
+    assert "no units came back" in str(found["note"])
+    assert tasks.send_mails() == 1
+    [message] = django_mail.outbox
+    assert message.to == ["rival@example.com"]
+    assert "Nothing came back: Longjing tea" in str(message.subject)
+    assert "no units came back for you" in str(message.body)
+    assert tasks.send_mails() == 0
+
+
+def test_a_buyer_is_told_in_their_language(item: SaleItem, rival: User) -> None:
+
+    store_language(user_id=rival.pk, language="zh-hans")
+    join(item, rival)
+    change(item, Kind.END_NOW)
+    tasks.hand_on_units()
+    tasks.send_mails()
+    assert "候补未成功" in str(django_mail.outbox[0].subject)
+
+
+def test_units_that_come_back_after_the_end_go_to_the_stock(item: SaleItem, buyer: User, rival: User) -> None:
+    place = join(item, rival)
+    change(item, Kind.END_NOW)
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    sweep_lines()
+    assert left_held_sold(item) == (1, 0, 0)
+    assert status(rival, place)["status"] == "line_ended"
+
+
+def test_a_sale_that_is_opened_again_has_its_line_and_a_second_end(item: SaleItem, rival: User, stranger: User) -> None:
+    place = join(item, rival)
+    change(item, Kind.END_NOW)
+    tasks.hand_on_units()
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    assert status(rival, place)["status"] == "waiting"
+    User.objects.filter(pk=stranger.pk).update(email="stranger@example.com")
+    join(item, stranger)
+    assert tasks.hand_on_units() == 0
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 1
+    assert set(LineMail.objects.values_list("buyer__username", flat=True)) == {"rival", "stranger"}
+
+
+def test_a_crash_while_they_are_told_tells_the_rest_later_and_nobody_twice(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = new_buyers(40)
+    User.objects.filter(pk__in=[person.pk for person in people]).update(email="someone@example.com")
+    for person in people:
+        join(item, person)
+    change(item, Kind.END_NOW)
+    line_mails.enqueue(item_id=item.pk, buyer_ids=[person.pk for person in people[:15]])
+    assert tasks.hand_on_units() == 25
+    assert LineMail.objects.filter(item=item).count() == 40
+    item.refresh_from_db()
+    assert item.line_ended_at is not None
+
+
+def test_blocked_accounts_are_not_told(item: SaleItem, rival: User) -> None:
+    join(item, rival)
+    User.objects.filter(pk=rival.pk).update(is_active=False)
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 0
+
+
+def test_units_for_a_blocked_account_go_to_the_next(item: SaleItem, buyer: User, rival: User, stranger: User) -> None:
+    join(item, rival)
+    place = join(item, stranger)
+    User.objects.filter(pk=rival.pk).update(is_active=False)
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    tasks.drain_outbox(item_id=item.pk)
+    tasks.settle_orders()
+    tasks.drain_outbox(item_id=item.pk)
+    assert status(stranger, place)["status"] == "awaiting_payment"
+    assert waiting(item) == 0
