@@ -11,6 +11,7 @@ from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
 from seckill.outcomes import HTTP, Outcome
 from seckill.phase import Phase
+from shop.http.problems import OUTAGE
 from shop.times.time_left import duration
 
 
@@ -117,6 +118,17 @@ def unpaid_too_often(retry_after_seconds: int) -> dict[str, Any]:
         % {"time": duration(math.ceil(retry_after_seconds / 60) * 60)},
         "retry_after_seconds": retry_after_seconds,
     }
+
+
+def not_let_in_texts(code: str) -> dict[str, Any]:
+    """Why a buyer gets no pass in a sale with a waiting room, as a problem or a page. `code` is a NotLetIn."""
+    if code == "unavailable":
+        return dict(OUTAGE)
+    if code == "place_not_called":
+        title, detail = _("It is not your turn yet"), _("Wait in the waiting room until your place is called.")
+    else:
+        title, detail = _("This sale has a waiting room"), _("Join it, and wait until your place is called.")
+    return {"status": 409, "code": code, "title": title, "detail": detail, "retry_after_seconds": 5}
 
 
 def unpaid_texts() -> dict[str, str]:

@@ -96,7 +96,11 @@ ADJUST = Script("adjust")
 RESTORE = Script("restore")
 FORGET = Script("forget")
 ARCHIVE = Script("archive")
-ALL = (PUBLISH, RESERVE, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
+# Of waiting rooms (seckill/waiting_room/room_ledger.py).
+ARRIVE = Script("arrive")
+ADMIT = Script("admit")
+ENTER = Script("enter")
+ALL = (PUBLISH, RESERVE, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE, ARRIVE, ADMIT, ENTER)
 
 
 def load(client: Redis) -> None:
