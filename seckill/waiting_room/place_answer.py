@@ -66,8 +66,8 @@ def wait_seconds(room: Room, ahead: int) -> dict[str, int | None] | None:
     """
     if room.state is not RoomState.OPEN or not room.pace:
         return None
-    minutes = min(GRACE_MS, max(room.now_ms - room.opens_ms, 1_000)) / 60_000
-    lately = (room.called - room.lapsed) / minutes
+    seconds = min(GRACE_MS, max(room.now_ms - room.opens_ms, 1_000)) // 1000
+    lately = (room.called - room.lapsed) * 60 / seconds
     fastest, slowest = max(room.pace, lately), min(room.pace, lately)
     places = ahead + 1
     longest = None if slowest <= 0 else round(places * 60 * SLOWER / slowest)
