@@ -27,6 +27,7 @@ from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
+from seckill.waiting_room.line import why_not_let_in
 from shop.accounts.address_book import lacks_address
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached, page_or_problem
@@ -108,6 +109,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     """
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
     if request.method != "POST":
+        if must_wait(item.sale, account_id=cast(int, request.user.pk)):
+            return redirect("queue", item.sale_id)
         try:
             return show_item(request, item)
         except HoldsUnpaid as error:
@@ -132,6 +135,13 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
         messages.error(request, refusal_text(reservation))
         return back
     return redirect("reservation", pass_.reservation_id)
+
+
+def must_wait(sale: Sale, *, account_id: int) -> bool:
+    """Whether the sale has a waiting room, from which the buyer was not called."""
+    if not sale.has_room or sale.why_no_pass(timezone.now()):
+        return False
+    return why_not_let_in(sale_id=sale.pk, account_id=account_id) is not None
 
 
 def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
+from seckill.live.room_texts import room_texts
 from seckill.outcomes import HTTP, Outcome
 from seckill.phase import Phase
 from shop.http.problems import OUTAGE
@@ -22,10 +23,13 @@ def sale_page_texts() -> dict[str, Any]:
             outcome.value: {"title": str(answer.title), "detail": str(answer.detail)}
             for outcome, answer in HTTP.items()
         }
-        | {"unpaid_too_often": unpaid_texts()},
+        | {"unpaid_too_often": unpaid_texts()}
+        | {code: not_let_in_texts(code) for code in ("place_needed", "place_not_called")},
+        "room": room_texts(),
         "button": {
             "schedule": _("Reserve at the start"),
             "scheduled": _("Waiting for the start – press to cancel"),
+            "not_called": _("Not your turn yet"),
             "reserve": _("Reserve now"),
             "retry": _("Try again"),
             "more": _("Reserve more"),

@@ -23,6 +23,7 @@ from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page,
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, open_first, state_of
 from seckill.staff.publish_page import Risk, publish_page
+from seckill.staff.room_figures import LABELS, room_figures
 from seckill.staff.sale_form import SaleItemInline
 from shop.languages.columns import in_all_languages
 from shop.staff.admin_base import StaffAdmin
@@ -101,14 +102,14 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [tuple(in_all_languages("name"))]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
+            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed", "admission", "pace"]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
-        fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", "late_payment", "listed"]
+        fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", "late_payment", "listed", "admission"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
         shown = ["opens_text", "closes_text", "published_at"]
-        return [*TERMS, *shown] if obj and obj.is_published else []
+        return [*TERMS, "admission", *shown] if obj and obj.is_published else []
 
     def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         return [] if obj and obj.is_published else [SaleItemInline]
@@ -156,7 +157,10 @@ class SaleAdmin(WithHistory, StaffAdmin):
             phase_key, phase = labelled_phase(obj)
             may_change = self.has_change_permission(request, obj)
             may_change_items = may_change and not is_over(obj)
+            room = room_figures(obj)
             context |= {
+                "room": [(name, LABELS[name], figure) for name, figure in room.items()],
+                "room_item": items[0].pk if items else None,
                 "rows": [(row, buttons_of_item(row.item) if may_change_items else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],
                 "journal": journal_of(obj, names=names),

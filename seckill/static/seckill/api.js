@@ -46,6 +46,17 @@ export async function getPass(url) {
   return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: "{}" });
 }
 
+// Joins the waiting room; the token of a place brings it back if the shop has lost it.
+export async function joinRoom(url, token) {
+  if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
+  const body = JSON.stringify(token ? { place_token: token } : {});
+  return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body });
+}
+
+// Sent without cookies: the token says whose place it is.
+export const askPlace = (url, token) =>
+  call(url, { credentials: "omit", headers: { ...accept, Authorization: `Place ${token}` } });
+
 // Sent without cookies: the pass says who is buying.
 export const reserve = (url, pass, units) =>
   call(url, {

@@ -24,7 +24,7 @@ export class Item {
     this.data = root.dataset;
     const { availability, phase, perBuyerMax } = root.dataset;
     this.stock = JSON.parse(root.dataset.figures);
-    this.state = initialState({ availability, paused: phase === "paused", max: Number(perBuyerMax) });
+    this.state = initialState({ availability, paused: phase === "paused", max: Number(perBuyerMax), room: sale.hasRoom ? "waiting" : null });
     if (this.card.form && sale.buyer) this.prepare();
   }
 
@@ -34,7 +34,7 @@ export class Item {
     this.pass = new ItemPass({ url: this.data.passesUrl, key: `pass:${key}` });
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
     this.card.form.addEventListener("change", () => this.dispatch({ type: "units_chosen", units: this.card.units }));
-    if (this.phase === "upcoming") this.fetchPassInAdvance();
+    if (this.phase === "upcoming" && !this.sale.hasRoom) this.fetchPassInAdvance();
     this.dispatch({
       type: "loaded",
       phase: this.phase,
@@ -114,6 +114,19 @@ export class Item {
       // A refusal or a fault is shown when the buyer presses the button, which asks again.
       this.pass.ensure({ giveUp: () => this.phase !== "upcoming" }).catch(() => {});
     });
+  }
+
+  setRoom(room) { if (room !== this.state.room) this.dispatch({ type: "room_changed", room }); }
+
+  // The place was called: the first pass lets the buyer in. Whether there is one now.
+  async enter() {
+    try {
+      await this.pass.ensure({ giveUp: () => true });
+      return true;
+    } catch (error) {
+      if (!(error instanceof PassRefused || error instanceof TemporaryError)) throw error;
+      return false;
+    }
   }
 
   async reserve(turnMs) {

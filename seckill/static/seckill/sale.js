@@ -5,12 +5,14 @@ import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, getLive } from "./api.js";
 import { Item } from "./item.js";
 import { phaseOf } from "./item_state.js";
+import { Room } from "./room.js";
 import { sleepWhileVisible, visible } from "./visible.js";
 
 const root = document.getElementById("sale");
 const announcer = document.getElementById("announcer");
 const phaseText = root.querySelector("[data-phase-text]");
 const countdown = root.querySelector("[data-countdown]");
+const room = root.querySelector("#room");
 const storeNote = root.querySelector("[data-store-unreachable]");
 const texts = JSON.parse(document.getElementById("texts").textContent);
 
@@ -41,6 +43,7 @@ const sale = {
   // Whether the buyer has saved no address, which would be asked for between the yes and the payment.
   needsAddress: false,
   phase: root.dataset.phase,
+  hasRoom: Boolean(room),
   // Over how long pages that wait spread their calls at the opening; the server says it.
   openingSpreadMs: 0,
   items: [],
@@ -190,6 +193,7 @@ if (sale.opensMs > now()) {
 updateAtClosing();
 pollLive();
 if (buyer) sale.askMe();
+if (buyer && room) new Room(room, sale).run();
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
   // It may have been saved in the other tab.
