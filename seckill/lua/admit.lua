@@ -79,7 +79,7 @@ if is_over then
   redis.call('RPOP', steps)
 end
 redis.call('HSET', room, 'early', early or arrivals, 'called', called, 'admitted', admitted,
-  'next_ms', string.format('%.0f', next_ms), 'lapsed', lapsed, 'lapsed_admitted', lapsed_admitted,
+  'next_ms', math.floor(next_ms), 'lapsed', lapsed, 'lapsed_admitted', lapsed_admitted,
   'lapsed_reservations', lapsed_reservations, 'pace', pace, 'state', state, 'left', left,
-  'inside', inside + people, 'moved_ms', string.format('%.0f', now_ms))
+  'inside', inside + people)
 return {'admitted', now_ms, called, admitted}

@@ -32,7 +32,7 @@ end
 
 -- Two accounts that claim one number share a place: both are called together, and nobody else is later for it.
 local arrival = not known and claimed or count
-redis.call('HSET', arrivals, account, string.format('%.0f', arrival))
+redis.call('HSET', arrivals, account, arrival)
 -- From the first call after the opening on it is fixed how many came before.
 if now_ms >= opens_ms and not early then
   redis.call('HSET', room, 'early', count)

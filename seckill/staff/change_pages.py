@@ -36,7 +36,7 @@ TITLES = {
     Kind.RESUME: _("Resume the sale"),
     Kind.MOVE_END: _("Move the closing time"),
     Kind.END_NOW: _("End now"),
-    Kind.PACE: _("Pace of the waiting room"),
+    Kind.PACE: _("Change the pace"),
 }
 
 # Hints for staff before they press the button.

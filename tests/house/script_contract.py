@@ -7,6 +7,7 @@ from enum import StrEnum
 from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
 from seckill.outcomes import Outcome
 from seckill.store.scripts import LUA_DIR
+from seckill.waiting_room.room_ledger import Admitted, Arrived, Entered
 
 WORDS: dict[str, type[StrEnum]] = {
     "publish": Published,
@@ -17,7 +18,12 @@ WORDS: dict[str, type[StrEnum]] = {
     "restore": Restored,
     "forget": Forgotten,
     "archive": Archived,
+    "arrive": Arrived,
+    "admit": Admitted,
+    "enter": Entered,
 }
+# The verbs of waiting rooms; the others are those of items.
+OF_ROOMS = ("arrive", "admit", "enter")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ export function roomLines(answer, texts) {
 
 export class Room {
   constructor(root, sale) {
+    this.root = root;
     this.sale = sale;
     this.url = root.dataset.queueUrl;
     this.key = `place:${sale.buyer}:${this.url}`;
@@ -113,6 +114,7 @@ export class Room {
     const { state } = answer;
     this.write(this.texts[state].title, roomLines(answer, this.texts));
     this.again.hidden = state !== "lapsed";
+    this.root.classList.toggle("success", state === "called");
     for (const item of this.sale.items) item.setRoom(state === "called" ? "called" : "waiting");
     if (state === "called" && this.state && this.state !== "called") document.title = `● ${this.texts.called.title}`;
     this.state = state;

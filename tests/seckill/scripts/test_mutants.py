@@ -44,6 +44,9 @@ MUTANTS_MIN = {
     "restore": 255,
     "forget": 100,
     "archive": 90,
+    "arrive": 50,
+    "admit": 150,
+    "enter": 60,
 }
 
 # The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
