@@ -44,8 +44,11 @@ if called ~= called_before then
 end
 
 -- One step a call is enough: a call adds at most one.
-local oldest = redis.call('LINDEX', steps, -1) or ''
-local step_ms, step_called, step_admitted, step_reservations = string.match(oldest, '^(%d+):(%d+):(%d+):(%d+)$')
+local oldest = redis.call('LINDEX', steps, -1)
+local step_ms, step_called, step_admitted, step_reservations
+if oldest then
+  step_ms, step_called, step_admitted, step_reservations = string.match(oldest, '^(%d+):(%d+):(%d+):(%d+)$')
+end
 local is_over = step_ms and tonumber(step_ms) + grace_ms <= now_ms
 if is_over then
   lapsed, lapsed_admitted, lapsed_reservations = step_called, step_admitted, step_reservations
@@ -59,7 +62,7 @@ local person_ms = 60000 / pace
 next_ms = math.min(math.max(next_ms, now_ms - 2000), now_ms + person_ms)
 local allowed = 0
 if state == 'open' then
-  allowed = math.max(0, math.floor((now_ms - next_ms) / person_ms) + 1)
+  allowed = math.floor((now_ms - next_ms) / person_ms) + 1
   if left ~= '' then
     -- Each of them finds a unit.
     allowed = math.min(allowed, math.max(0, left - inside))
@@ -69,9 +72,15 @@ if state == 'open' then
   end
 end
 local people = math.min(allowed, #present / 6)
-local places = allowed > people and looked_at or tonumber(string.sub(present, 6 * people - 5, 6 * people)) or 0
+local places
+if allowed > people then
+  places = looked_at
+else
+  -- Nobody may be called, or nobody is there: nil.
+  places = tonumber(string.sub(present, 6 * people - 5, 6 * people))
+end
 
-if places > 0 then
+if places and places > 0 then
   called, admitted, next_ms = called + places, admitted + people, next_ms + people * person_ms
   redis.call('LPUSH', steps, string.format('%.0f:%.0f:%.0f:%.0f', now_ms, called, admitted, reservations))
 end

@@ -124,6 +124,14 @@ def test_people_who_are_gone_are_passed_over_and_count_for_nothing(
     assert room.steps() == ([[places, people, 0]] if places else [])
 
 
+def test_many_people_and_places_are_called_at_once(checked_item: CheckedItem) -> None:
+    room = line(checked_item)
+    assert room.admit("1" * 40, pace=100_000, left=30) == called(30)
+    args = [30, 200_000, "123456", 60, "open", 1, 30, GRACE_MS]
+    answer = room.raw("admit", [room.keys.room, room.keys.steps], args)
+    assert answer[2:] == ["123486", "31"]
+
+
 # --- the units ---
 
 
@@ -174,14 +182,21 @@ def test_a_sale_that_does_not_sell_calls_nobody_and_says_so(checked_item: Checke
 @pytest.mark.parametrize(("age_ms", "is_over"), [(GRACE_MS - 1, False), (GRACE_MS, True), (GRACE_MS + 1, True)])
 def test_places_lapse_when_their_time_to_come_is_over(checked_item: CheckedItem, age_ms: int, is_over: bool) -> None:
     room = line(checked_item, called=9, admitted=8)
-    for counts in ("6:5:3", "9:8:4"):
+    for counts in ("6:5:3", "8:7:4", "9:8:4"):
         room.has_step(room.now_ms(), counts)
     with room.at("admit", step=(-age_ms, "6:5:3"), next_ms=1):
         room.admit("1", called_before=9, reservations=5)
     assert room.count("lapsed", "lapsed_admitted", "lapsed_reservations") == ((6, 5, 3) if is_over else (0, 0, 0))
     # Of eight people, five lapsed, and of five reservations three were made before.
     assert room.count("inside") == (1 if is_over else 3,)
-    assert room.steps() == ([[9, 8, 4]] if is_over else [[9, 8, 4], [6, 5, 3]])
+    assert room.steps() == [[9, 8, 4], [8, 7, 4], *([] if is_over else [[6, 5, 3]])]
+
+
+def test_reservations_that_the_store_has_lost_let_nobody_else_in(checked_item: CheckedItem) -> None:
+    room = line(checked_item, called=9, admitted=8, lapsed_admitted=5, lapsed_reservations=4)
+    with room.at("admit", next_ms=0):
+        assert room.admit("1", called_before=9, left=3, reservations=2) == called(9)
+    assert room.count("inside") == (3,)
 
 
 def test_a_step_is_noted_at_its_time_with_the_counts_after_it(checked_item: CheckedItem) -> None:

@@ -32,6 +32,10 @@ EQUIVALENT = {
         "reserve",
         "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
     ): "XADD and HSET exchanged: a full store refuses either of them, and the first write decides",
+    (
+        "enter",
+        "redis.call('HSET', room, 'entered', entered + 1)",
+    ): "HSET and HSET exchanged: a full store refuses either of them, and the first write decides",
 }
 
 # A generator that makes no mutants would find no survivors.
