@@ -7,7 +7,6 @@ from babel.numbers import format_decimal
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -15,8 +14,9 @@ from django.views.decorators.http import require_http_methods
 
 from seckill.live.room_texts import room_texts
 from seckill.models import NoPass, Sale, published_sales, with_products
-from seckill.waiting_room.line import Standing, join, standing
+from seckill.waiting_room.line import join, standing
 from seckill.waiting_room.place_answer import PlaceState, place_body
+from shop.databases.database_clock import database_now
 from shop.http.rate_limits import take
 from shop.times.time_left import duration
 from shop.times.zone import time_with_offset
@@ -35,7 +35,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     sale = get_object_or_404(published_sales().prefetch_related(with_products()), pk=pk)
     if not sale.has_room:
         return redirect(sale)
-    account_id, now = cast(int, request.user.pk), timezone.now()
+    account_id, now = cast(int, request.user.pk), database_now()
     why_not = sale.why_no_pass(now)
     if request.method == "POST" and not why_not:
         take(action="queue", rate=JOIN_LIMIT, key=str(account_id))
@@ -44,7 +44,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     found = standing(sale_id=pk, account_id=account_id)
     body = place_body(found, now_ms=found.room.now_ms) if found and why_not is not NoPass.CLOSED else None
     state = body["state"] if body else PlaceState.CLOSED if why_not is NoPass.CLOSED else None
-    headline, lines = told(sale, found, body, state=state)
+    headline, lines = told(sale, body, state=state, why_not=why_not)
     seconds = reload_seconds(body) if body and state not in FOR_GOOD else 0
     context = {
         "sale": sale,
@@ -63,13 +63,13 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def told(
-    sale: Sale, found: Standing | None, body: dict[str, Any] | None, *, state: PlaceState | None
+    sale: Sale, body: dict[str, Any] | None, *, state: PlaceState | None, why_not: NoPass | None
 ) -> tuple[str, list[str]]:
     """The headline and the lines below it."""
     if state is not None:
         texts = room_texts()
         return texts[state]["title"], room_lines(body or {"state": state}, texts)
-    if sale.passes_open_at > timezone.now():
+    if why_not is NoPass.TOO_EARLY:
         opens = time_with_offset(sale.passes_open_at)
         return _("The waiting room is not open yet"), [_("It opens at %(time)s.") % {"time": opens}]
     return _("You have no place yet"), []

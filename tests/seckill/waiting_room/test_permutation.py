@@ -53,7 +53,7 @@ def test_in_a_thousand_openings_no_arrival_has_better_places_than_another() -> N
 
 def test_among_four_people_all_orders_are_equally_frequent() -> None:
     """A Feistel network over two bits would not reach all of them."""
-    openings = 2400
+    openings = 480
     orders = Counter(
         tuple(place_of(arrival, early=4, key=key_of(("four", number))) for arrival in range(4))
         for number in range(openings)
