@@ -17,7 +17,7 @@ from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
-from seckill.store.keys import keys_of, room_keys_of
+from seckill.store.keys import room_keys_of
 from seckill.waiting_room.line import NotLetIn, why_not_let_in
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import GRACE_MS, Arrived, Room, arrive, read_room
@@ -170,9 +170,7 @@ def test_a_store_that_is_killed_while_the_line_moves_loses_no_place(durable_stor
     crowd = Crowd(item, 300)
     User.objects.bulk_create(User(pk=account, username=f"buyer-{account}") for account in crowd.accounts)
     crowd.arrive(crowd.accounts)
-    opened_ms = crowd.room().now_ms - 1_000
-    durable_store.client.hset(keys_of(item.pk).item, "opens_ms", opened_ms)
-    durable_store.client.hset(room_keys_of(item.sale_id).room, mapping={"opens_ms": opened_ms, "next_ms": opened_ms})
+    open_now(item)
     Sale.objects.update(pace=1_200)
     crowd.settle()
     called = [0]
@@ -190,7 +188,7 @@ def test_a_store_that_is_killed_while_the_line_moves_loses_no_place(durable_stor
             move_waiting_rooms()
             assert (crowd.room().called, crowd.room().state) == (called[-1], "paused")
             assert reconciled(item)
-    assert all(earlier < later for earlier, later in pairwise(called)), called
+    assert all(earlier < later for earlier, later in pairwise(called)), (called, crowd.room())
     assert crowd.let_in == [account for account in crowd.in_line[: called[-1]] if account in crowd.there]
     again = {account: arrive(sale_id=item.sale_id, account_id=account) for account in crowd.accounts}
     assert {account: found.number for account, found in again.items()} == crowd.arrivals
