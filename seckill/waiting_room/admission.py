@@ -28,7 +28,6 @@ from seckill.waiting_room.room_ledger import (
     read_room,
     remove_room,
 )
-from shop import failpoints
 from shop.times.timestamps import to_ms
 
 # People a minute where staff have set no pace: fifty a second, of whom each makes some ten calls. Intake was measured
@@ -101,7 +100,6 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
             for number, place in enumerate(range(called, called + looked_at), start=1)
             if is_present(arrival_at(place, early=room.early or 0, key=room.key))
         ]
-        failpoints.reach("waiting_room.before_admit")
         word, now_called = admit(
             sale_id=sale.pk,
             called_before=called,

@@ -19,6 +19,7 @@ from orders.payments.sessions import StartOutcome
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
+from tests.steps.shop import make_item, make_product
 from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
@@ -134,6 +135,7 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
     live_shop: str, buyer_with_password: User, item: SaleItem
 ) -> None:
+    make_item(make_product(slug="biluochun", price_minor=9900), opens_in_seconds=-120, has_room=True)
     commands = [PREPARATION.replace("http://127.0.0.1:8000", live_shop), *(call.example for call in CALLS)]
     # `-x` names the command that failed.
     run = subprocess.run(
