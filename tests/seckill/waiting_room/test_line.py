@@ -18,6 +18,7 @@ from seckill.waiting_room.line import NotLetIn, join, why_not_let_in
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import GRACE_MS, RoomState, arrive, read_room
 from shop.models import Product
+from shop.times.timestamps import now_ms
 from tests.steps.at_once import at_once
 from tests.steps.shop import make_item
 from tests.steps.store import store_away
@@ -126,6 +127,7 @@ def age_steps(item: SaleItem, store: Any) -> None:
 def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
     """Of forty people the last ten of the line are there, and three of them are called."""
     arrivals(waiting, 40)
+    move_waiting_rooms()
     open_now(waiting)
     Sale.objects.update(pace=120)
     room = read_room(sale_id=waiting.sale_id)
@@ -136,6 +138,18 @@ def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
     presence.write()
     move_waiting_rooms()
     assert 33 <= called_in(waiting) <= 35
+
+
+def test_somebody_who_has_just_come_is_there(waiting: SaleItem) -> None:
+    """Though the process that told the place has not written it down yet."""
+    presence.note(sale_id=waiting.sale_id, arrival=9, now_ms=now_ms())
+    presence.write()
+    arrivals(waiting, 3)
+    open_now(waiting)
+    move_waiting_rooms()
+    room = read_room(sale_id=waiting.sale_id)
+    assert room is not None
+    assert (room.called, room.admitted) == (3, 3)
 
 
 def test_a_cache_server_that_is_away_keeps_nobody_out(waiting: SaleItem, settings: Settings) -> None:
