@@ -103,4 +103,5 @@ def rounded(seconds: int) -> str:
 
 
 def reload_seconds(body: dict[str, Any]) -> int:
-    return max(RELOAD_SECONDS_MIN, math.ceil(body["poll_after_ms"] / 1000))
+    seconds: int = math.ceil(body["poll_after_ms"] / 1000)
+    return max(RELOAD_SECONDS_MIN, seconds)

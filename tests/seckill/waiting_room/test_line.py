@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders.tasks import move_waiting_rooms, remove_old_rooms
+from orders.tasks import move_waiting_rooms
 from seckill.models import Sale, SaleItem
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of, room_keys_of
@@ -229,9 +229,9 @@ def test_everybody_hears_within_a_second_what_the_line_can_still_give(
 
 def test_the_room_leaves_the_store_a_day_after_the_end(waiting: SaleItem, store: Any) -> None:
     arrivals(waiting, 1)
-    assert remove_old_rooms() == 0
+    assert admission.remove_old_rooms() == 0
     Sale.objects.update(
         opens_at=timezone.now() - timedelta(days=2), closes_at=timezone.now() - timedelta(days=1, hours=1)
     )
-    assert remove_old_rooms() == 1
+    assert admission.remove_old_rooms() == 1
     assert store.keys("*sale-*") == []

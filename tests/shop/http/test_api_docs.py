@@ -19,6 +19,7 @@ from orders.payments.sessions import StartOutcome
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
+from seckill.waiting_room.line import NotLetIn
 from tests.steps.shop import make_item, make_product
 from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
@@ -48,6 +49,7 @@ def codes_in_the_source() -> Iterator[str]:
                 yield from literal_codes(node)
     yield from (outcome for outcome in Outcome if outcome not in ACCEPTED)
     yield from NoPass
+    yield from NotLetIn
     yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
     yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}
     yield from OF_DRF
