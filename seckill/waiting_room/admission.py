@@ -68,7 +68,9 @@ def move_room(sale: Sale, *, backlog: int) -> int:
     """Call the next places of one room, and note its counts. Returns how many places were called."""
     room = read_room(sale_id=sale.pk)
     if room is None:
-        open_room(sale_id=sale.pk, terms=terms_of(sale))
+        counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
+        made = sum(one.reservations for one in counters.values() if one is not None)
+        open_room(sale_id=sale.pk, terms=terms_of(sale, reservations=made))
         return 0
     called = room.called
     if room.now_ms >= room.opens_ms:
@@ -77,11 +79,18 @@ def move_room(sale: Sale, *, backlog: int) -> int:
     return called - room.called
 
 
-def terms_of(sale: Sale) -> Terms:
+def terms_of(sale: Sale, *, reservations: int) -> Terms:
     """The room's terms, with the counts that PostgreSQL has noted. Its holders bring the arrivals back."""
     noted = sale.waiting_room
     key = bytes.fromhex(noted.key)
-    return Terms(to_ms(sale.opens_at), key, arrivals=noted.arrivals, early=noted.early, called=noted.called)
+    return Terms(
+        to_ms(sale.opens_at),
+        key,
+        arrivals=noted.arrivals,
+        early=noted.early,
+        called=noted.called,
+        reservations=reservations,
+    )
 
 
 def call_next(sale: Sale, room: Room, *, backlog: int) -> int:

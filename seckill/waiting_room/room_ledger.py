@@ -88,13 +88,15 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a room is made of. The counts are 0, unless PostgreSQL remembers others of a room that was lost."""
+    """What a room is made of. The counts are 0, unless it is one that was lost: PostgreSQL remembers its own, and
+    `reservations` are those made so far in the sale."""
 
     opens_ms: int
     key: bytes
     arrivals: int = 0
     early: int | None = None
     called: int = 0
+    reservations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def open_room(*, sale_id: int, terms: Terms) -> None:
         "next_ms": terms.opens_ms,
         "lapsed": 0,
         "lapsed_admitted": terms.called,
-        "lapsed_reservations": 0,
+        "lapsed_reservations": terms.reservations,
     }
     if terms.early is not None:
         fields["early"] = terms.early

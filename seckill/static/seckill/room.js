@@ -133,6 +133,9 @@ export class Room {
     this.state = state;
   }
 
+  // The live figures say it sooner than the next answer about the place.
+  soldOut() { if (this.state === "waiting") this.show({ state: "sold_out" }); }
+
   // The headline is a live region, so it is written where it changes; the figures below are not read out each time.
   write(headline, lines) {
     if (this.headline.textContent !== headline) this.headline.textContent = headline;

@@ -168,6 +168,7 @@ function showLive(live, askedMs) {
   storeNote.hidden = live.items.every((item) => item.availability !== "unavailable");
   const closes = live.items.map((item) => Date.parse(item.closes_at)).filter(Number.isFinite);
   if (closes.length) sale.setClosing(Math.max(...closes));
+  if (live.items.every(({ availability }) => availability === "sold_out")) waitingRoom?.soldOut();
   for (const item of sale.items) {
     const part = live.items.find((one) => one.id === Number(item.data.item));
     if (part) item.updateLive(part, askedMs);
@@ -191,9 +192,10 @@ if (sale.opensMs > now()) {
   });
 }
 updateAtClosing();
+const waitingRoom = buyer && room ? new Room(room, sale) : null;
+waitingRoom?.run();
 pollLive();
 if (buyer) sale.askMe();
-if (buyer && room) new Room(room, sale).run();
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
   // It may have been saved in the other tab.

@@ -89,7 +89,7 @@ def test_somebody_behind_many_hears_how_many_and_how_long(
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"left": 0, "held": 5}, "The line stands still until units come back."),
+        ({"left": 0, "held": 5}, "at the earliest. The line stands still at the moment."),
         ({"state": "paused"}, "The line stands still at the moment. You keep your place."),
         ({"left": 0, "sold": 5}, "nothing can be left for anybody who waits"),
     ],
