@@ -35,6 +35,7 @@ from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
 from seckill.store.weak_settings import judge_settings
+from seckill.waiting_room.admission import move_rooms, remove_old_rooms
 from shop.accounts import mail_queue
 from shop.background import outages
 from shop.background.queued_tasks import queued_task, sweep
@@ -138,6 +139,12 @@ def drain_movable_items() -> int:
     return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
 
 
+@sweep(queue="celery", every_seconds=1.0)
+def move_waiting_rooms() -> int:
+    """Let the next people in, as many as orders and payments can take."""
+    return move_rooms(backlog=settlement.backlog())
+
+
 @sweep(queue="drain", every_seconds=10.0)
 def return_unsold_units() -> int:
     """Put the unsold units of past sales back into the ordinary stock."""
@@ -234,7 +241,7 @@ def forget_ended_holds() -> int:
 def archive_sales() -> int:
     """Take sales that were over long ago out of the store."""
     drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
-    return archiving.archive_due(seconds_max=BUDGET_SECONDS)
+    return remove_old_rooms() + archiving.archive_due(seconds_max=BUDGET_SECONDS)
 
 
 @sweep(queue="celery", every_seconds=600.0)

@@ -44,6 +44,10 @@ class Sale(models.Model):
     `seckill/changes/journal.py`, so that PostgreSQL and the reservation store stay in line.
     """
 
+    class Admission(models.TextChoices):
+        FIRST_COME = "first_come", _("first come, first served")
+        WAITING_ROOM = "waiting_room", _("waiting room")
+
     name = models.CharField(_("name"), max_length=200)
     opens_at = models.DateTimeField(_("opens at"))
     closes_at = models.DateTimeField(_("closes at"))
@@ -73,6 +77,21 @@ class Sale(models.Model):
         default=False,
         db_default=False,
         help_text=_("Buyers who come too late can wait. Units that come back go to the first in line."),
+    )
+    admission = models.CharField(
+        _("admission"),
+        max_length=20,
+        choices=Admission,
+        default=Admission.FIRST_COME,
+        db_default=Admission.FIRST_COME,
+        help_text=_("In a waiting room, people who come before the opening get a random place, later ones the next."),
+    )
+    pace = models.PositiveIntegerField(
+        _("people a minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(UNITS_MAX)],
+        help_text=_("How many are let in from the waiting room. Empty: as many as orders and payments can take."),
     )
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
     paused = models.BooleanField(_("paused"), default=False, editable=False)
@@ -107,8 +126,12 @@ class Sale(models.Model):
         return self.published_at is not None
 
     @property
+    def has_room(self) -> bool:
+        return self.admission == self.Admission.WAITING_ROOM
+
+    @property
     def passes_open_at(self) -> datetime:
-        """Buyers can get passes from this time until the sale closes."""
+        """Buyers can get passes, or join the waiting room, from this time until the sale closes."""
         return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
 
     def why_no_pass(self, now: datetime) -> NoPass | None:
@@ -123,6 +146,19 @@ class Sale(models.Model):
     def phase_at(self, now: datetime) -> Phase:
         """The phase according to PostgreSQL. Pending changes do not count yet."""
         return phase_of(opens=self.opens_at, closes=self.closes_at, now=now, paused=self.paused)
+
+
+class WaitingRoom(models.Model):
+    """The secret key, and the counts for a store that has lost the room. `early`: came before the opening."""
+
+    sale = models.OneToOneField(Sale, models.CASCADE, primary_key=True, related_name="waiting_room")
+    key = models.CharField(max_length=64)
+    arrivals = models.PositiveIntegerField(default=0)
+    early = models.PositiveIntegerField(null=True)
+    called = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return str(self.sale)
 
 
 class SaleItem(models.Model):
@@ -249,6 +285,7 @@ class SaleChange(models.Model):
         PAUSE_ITEM = "pause_item", _("pause the item")
         RESUME_ITEM = "resume_item", _("resume the item")
         RETURN_UNSOLD = "return_unsold", _("unsold units back to the stock")
+        PACE = "pace", _("pace of the waiting room")
 
     class Status(models.TextChoices):
         PENDING = "pending", _("pending")

@@ -32,6 +32,7 @@ from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from seckill.store.client import StoreUnreachable
+from seckill.waiting_room.line import why_not_let_in
 from shop.accounts.address_book import lacks_address
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached, page_or_problem
@@ -120,6 +121,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     """
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
     if request.method != "POST":
+        if must_wait(item.sale, account_id=cast(int, request.user.pk)):
+            return redirect("queue", item.sale_id)
         try:
             return show_item(request, item)
         except HoldsUnpaid as error:
@@ -168,6 +171,13 @@ def join_line_from_page(request: HttpRequest, pass_: passes.Pass, *, units: int)
     else:
         messages.error(request, refusal_text(refused_as(answer)))
     return None
+
+
+def must_wait(sale: Sale, *, account_id: int) -> bool:
+    """Whether the sale has a waiting room, from which the buyer was not called."""
+    if not sale.has_room or sale.why_no_pass(timezone.now()):
+        return False
+    return why_not_let_in(sale_id=sale.pk, account_id=account_id) is not None
 
 
 def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:

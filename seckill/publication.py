@@ -10,6 +10,7 @@ A sale opens only if both stores are durable (seckill/store/durability.py). With
 before anything is changed; if one becomes weak before the announcement, the sale stays unannounced.
 """
 
+import secrets
 from collections.abc import Sequence
 
 import structlog
@@ -23,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from seckill import ledger
 from seckill.items import item_state
 from seckill.items.loop import for_each_item
-from seckill.models import Sale, SaleItem, overlapping_item, reference_of
+from seckill.models import Sale, SaleItem, WaitingRoom, overlapping_item, reference_of
 from seckill.store import durability
 from shop import failpoints
 from shop.databases.timeline import database_timeline
@@ -55,6 +56,9 @@ def publish_sale(*, sale_id: int, made_by: User | None = None) -> bool:
             if refusal:
                 raise CannotPublish(refusal)
             take_out_of_stock(sale, made_by=made_by)
+            if sale.has_room:
+                # Its hash is shown from now on, itself at the end.
+                WaitingRoom.objects.create(sale=sale, key=secrets.token_hex(32))
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
             failpoints.reach("publication.before_commit")
     failpoints.reach("publication.after_commit")

@@ -1,9 +1,11 @@
 from django.urls import path
 
 from seckill import pages
+from seckill.waiting_room import room_page
 
 urlpatterns = [
     path("", pages.home, name="home"),
     path("sales/<int:pk>/", pages.sale, name="sale"),
+    path("sales/<int:pk>/queue/", room_page.queue, name="queue"),
     path("sale-items/<int:item_id>/reserve/", pages.reserve, name="reserve"),
 ]

@@ -17,6 +17,7 @@ from pytest_django import DjangoDbBlocker
 
 from seckill.live.answer_counts import answer_counts
 from seckill.store import failures
+from seckill.waiting_room.presence import presence
 from shop.catalogue import category_tree
 from shop.http import rate_limits
 from shop.local.stores.cluster_store import ClusterStore
@@ -86,6 +87,7 @@ def _fresh_stores() -> None:
     """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
     # Counts of an earlier test in this process are not written during this one.
     answer_counts._counts.take_new()
+    presence._bits.clear()
     get_redis_connection("seckill").flushdb()
     cache.clear()
 

@@ -13,12 +13,14 @@ from shop.http.endpoints import OTHER, endpoint_of
 from shop.languages.page_language import OTHER_LANGUAGES, path_in
 
 # Routes take longer numbers too, which no row has; these calls are left to the views.
-ITEM_CALL = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
+ITEM_CALL = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes|queue)/")
 STATUS = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
 ME = "/api/v1/me/"
 # For the lanes of threads, with any number.
 RESERVE = r"/api/v1/sale-items/\d+/reservations/"
 LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"
+# Joining a waiting room and asking for a place: a crowd may come in the minutes before an opening.
+QUEUE = r"/api/v1/sales/\d+/queue/"
 # The figures of live boards, once a second for each who looks, and of the admin's first page.
 BOARD = r"/board/(home|\d+)/"
 WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from shop.background.shared_counts import SharedCounts
 from shop.background.shared_histogram import SharedHistogram
-from web.addresses import BOARD, CATALOGUE, LIVE, ORDERS, RESERVE, SIGN_IN, WEBHOOK
+from web.addresses import BOARD, CATALOGUE, LIVE, ORDERS, QUEUE, RESERVE, SIGN_IN, WEBHOOK
 
 T = TypeVar("T")
 
@@ -144,8 +144,9 @@ def lanes() -> list[Lane]:
         Lane("boards", path=BOARD, threads=2, waiting_seconds_max=2),
         # A rush at the opening waits here, and an answer after some seconds is better than a refusal.
         Lane("reserve", path=RESERVE, threads=8, waiting_seconds_max=5),
-        # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL.
-        Lane("live", path=LIVE, threads=2, waiting_seconds_max=2),
+        # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL. People who join a
+        # waiting room stand here too, where they keep nobody from a pass.
+        Lane("live", path=f"{LIVE}|{QUEUE}", threads=2, waiting_seconds_max=2),
         # Messages of payment providers about money. Handling one asks no provider, so a slow provider cannot fill it.
         Lane("webhooks", path=WEBHOOK, threads=2, waiting_seconds_max=5),
         # Checkouts and orders. More threads than may wait for a slow payment provider (CALLS_MAX of call_bound.py).

@@ -35,11 +35,11 @@ from shop.times.timestamps import now_ms
 IN_LINE = (Joined.JOINED, Joined.ALREADY_WAITING)
 
 
-class PlaceRequestSerializer(StrictSerializer):
+class LineRequestSerializer(StrictSerializer):
     units = WholeNumberField(min_value=1, max_value=WAITING_UNITS_MAX, default=1)
 
 
-class PlaceSerializer(serializers.Serializer[Any]):
+class PlaceInLineSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(help_text="Of the place, and of the reservation that may come of it.")
     units = serializers.IntegerField()
     place = serializers.IntegerField(help_text="1 is the first.")
@@ -62,9 +62,9 @@ class WaitingListView(JsonAPIView):
     permission_classes = ()
 
     @extend_schema(
-        request=PlaceRequestSerializer,
+        request=LineRequestSerializer,
         responses={
-            201: PlaceSerializer,
+            201: PlaceInLineSerializer,
             **refusals(
                 *BODY_REFUSALS,
                 *("pass_missing", "pass_invalid", "pass_expired", "pass_of_another_buyer", "pass_of_another_item"),
@@ -77,7 +77,7 @@ class WaitingListView(JsonAPIView):
         pass_ = cast(passes.Pass, request.auth)
         if pass_.item_id != item_id:
             raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
-        body = PlaceRequestSerializer(data=request.data)
+        body = LineRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:
             return joined(pass_, units=body.validated_data["units"])

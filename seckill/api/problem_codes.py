@@ -16,6 +16,25 @@ PROBLEMS = [
         WAIT,
     ),
     Explained(
+        "place_needed",
+        409,
+        _("The sale has a waiting room, and the buyer has no place in it, or one that has lapsed."),
+        _("Join the waiting room of the sale."),
+    ),
+    Explained("place_not_called", 409, _("The buyer's place in the waiting room is not called yet."), WAIT),
+    Explained(
+        "place_invalid",
+        401,
+        _("The call has no place token of this sale, or the place is not known any more."),
+        _("Join the waiting room of the sale, with the token if there is one."),
+    ),
+    Explained(
+        "no_waiting_room",
+        409,
+        _("The sale has no waiting room: first come, first served."),
+        _("Get a pass for an item of the sale."),
+    ),
+    Explained(
         "pass_missing",
         401,
         _("The call has no pass."),

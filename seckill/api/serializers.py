@@ -9,6 +9,8 @@ from rest_framework import serializers
 
 from seckill.models import UNITS_MAX, Sale, SaleItem
 from seckill.phase import Phase
+from seckill.waiting_room.place_answer import PlaceState
+from seckill.waiting_room.publishing import published_room
 from shop.catalogue.options import OptionSerializer, options_of
 from shop.catalogue.serializers import PictureSerializer
 from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, TimeField, WholeNumberField
@@ -39,6 +41,45 @@ class PassSerializer(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # `pass` is a keyword of Python, so it cannot be a class attribute.
         return {"pass": serializers.CharField(), **super().get_fields()}
+
+
+class PlaceRequestSerializer(StrictSerializer):
+    place_token = serializers.CharField(
+        max_length=200, default="", help_text="That of an earlier answer: it brings the place back if the shop lost it."
+    )
+
+
+class WaitSerializer(serializers.Serializer[Any]):
+    to = serializers.IntegerField(allow_null=True, help_text="Null while the line stands still.")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        # `from` is a keyword of Python.
+        return {"from": serializers.IntegerField(), **super().get_fields()}
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(
+        list(PlaceState),
+        help_text="`called`: get a pass now. `lapsed`: the place was called and nobody came; a POST gives a new one. "
+        "`sold_out` and `closed`: nothing is left for anybody in the room.",
+    )
+    arrival = serializers.IntegerField(
+        help_text="The number of the arrival, from 0. The place follows from it and from the key of the sale."
+    )
+    place = serializers.IntegerField(allow_null=True, help_text="From 1. Null before the opening: it is drawn then.")
+    ahead = serializers.IntegerField(allow_null=True, help_text="Places before this one that are not called yet.")
+    admitted = serializers.IntegerField(help_text="Places called so far.")
+    people = serializers.IntegerField(help_text="How many have come so far.")
+    pace = serializers.IntegerField(allow_null=True, help_text="People let in a minute, at present.")
+    wait_seconds = WaitSerializer(allow_null=True, help_text="An estimate, from the shortest to the longest time.")
+    units_left = serializers.IntegerField(allow_null=True)
+    opens_at = TimeField()
+    server_time = TimeField()
+    poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
+
+
+class PlaceWithTokenSerializer(PlaceSerializer):
+    place_token = serializers.CharField(help_text="Send it as `Authorization: Place …` to ask for the place.")
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
@@ -134,6 +175,12 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
         return settings.CURRENCY
 
 
+class RoomSerializer(serializers.Serializer[Any]):
+    key_sha256 = serializers.CharField(help_text="SHA-256 of the key, published with the sale.")
+    key = serializers.CharField(allow_null=True, help_text="32 bytes in hexadecimal; null until the sale has ended.")
+    early = serializers.IntegerField(allow_null=True, help_text="How many came before the opening; null until then.")
+
+
 class SaleSerializer(serializers.ModelSerializer[Sale]):
     name = serializers.CharField(source="__str__")
     phase = serializers.SerializerMethodField()
@@ -141,21 +188,21 @@ class SaleSerializer(serializers.ModelSerializer[Sale]):
     closes_at = TimeField()
     server_time = serializers.SerializerMethodField()
     items = SaleItemSerializer(many=True)
+    waiting_room = serializers.SerializerMethodField(
+        help_text="What is published of the draw of the places; null for a sale without a waiting room."
+    )
 
     class Meta:
         model = Sale
         fields = (
-            "id",
-            "name",
-            "phase",
-            "opens_at",
-            "closes_at",
-            "hold_seconds",
-            "waiting_list",
-            "server_time",
-            "items",
+            *("id", "name", "phase", "opens_at", "closes_at", "hold_seconds", "waiting_list", "server_time"),
+            *("admission", "waiting_room", "items"),
         )
         read_only_fields = fields
+
+    @extend_schema_field(RoomSerializer(allow_null=True))
+    def get_waiting_room(self, sale: Sale) -> dict[str, Any] | None:
+        return published_room(sale, now=timezone.now())
 
     @extend_schema_field(serializers.ChoiceField(list(Phase)))
     def get_phase(self, sale: Sale) -> str:

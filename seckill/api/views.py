@@ -32,7 +32,7 @@ from seckill.api.serializers import (
     SaleSerializer,
 )
 from seckill.live.answer import jitter_seconds
-from seckill.live.page_texts import refusal_detail, unpaid_too_often
+from seckill.live.page_texts import not_let_in_texts, refusal_detail, unpaid_too_often
 from seckill.models import NoPass, Sale, listed_sales, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes, receipts
@@ -41,6 +41,7 @@ from seckill.passes.sale_times import find_sale_times
 from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
+from seckill.waiting_room.line import why_not_let_in
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
 from shop.http.compression import uncompressed
@@ -148,6 +149,7 @@ class PassView(JsonAPIView):
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
                 *("too_many_attempts", "too_early", "unpaid_too_often", "closed"),
+                *("place_needed", "place_not_called", "unavailable"),
             ),
         },
     )
@@ -169,6 +171,8 @@ class PassView(JsonAPIView):
             )
         if why_not is NoPass.CLOSED:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
+        if sale.has_room and (not_let_in := why_not_let_in(sale_id=sale.pk, account_id=cast(int, request.user.pk))):
+            return problem(**not_let_in_texts(not_let_in), server_time=rfc3339(to_ms(now)))
         network = client_network(request._request)
         try:
             body = pass_body(item_id=item_id, buyer_id=cast(int, request.user.pk), network=network)
@@ -206,7 +210,7 @@ class SaleListView(APIView):
     def get(self, request: Request) -> Response:
         asked = SaleListParameters.of(request)
         page, size = asked["page"], asked["page_size"]
-        sales = listed_sales().prefetch_related(with_products())
+        sales = listed_sales().select_related("waiting_room").prefetch_related(with_products())
         if phase := asked.get("phase"):
             sales = sales.filter(in_phase(Phase(phase), now=timezone.now()))
         data = SaleSerializer(sales[(page - 1) * size : page * size], many=True).data
@@ -223,7 +227,7 @@ class SaleView(RetrieveAPIView[Sale]):
     queryset = Sale.objects.none()
 
     def get_queryset(self) -> QuerySet[Sale]:
-        return published_sales().prefetch_related(with_products())
+        return published_sales().select_related("waiting_room").prefetch_related(with_products())
 
     @extend_schema(
         parameters=[LANGUAGE, IF_NONE_MATCH], responses={200: SaleSerializer, **UNCHANGED, **refusals("not_found")}

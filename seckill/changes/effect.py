@@ -37,6 +37,9 @@ def adjustment_of(change: SaleChange) -> ledger.Adjustment:
             return ledger.Adjustment(closes_ms=to_ms(change.closes_at))
         case Kind.END_NOW:
             return ledger.Adjustment(closes_ms="now")
+        case Kind.PACE:
+            # The room's pace is read from PostgreSQL; the store only notes that the change was made.
+            return ledger.Adjustment()
         case Kind.UNITS_PER_BUYER:
             return ledger.Adjustment(per_buyer_max=units)
     raise ValueError(f"journal entry {change.pk} is incomplete")
@@ -108,6 +111,8 @@ def update_sale(sale: Sale) -> None:
     last = applied.filter(kind__in=(Kind.PAUSE, Kind.RESUME)).order_by("pk").last()
     if last:
         Sale.objects.filter(pk=sale.pk).update(paused=last.kind == Kind.PAUSE)
+    if pace := applied.filter(kind=Kind.PACE).order_by("pk").last():
+        Sale.objects.filter(pk=sale.pk).update(pace=pace.units)
     if closes_at := applied_end(sale):
         # The clocks of store and PostgreSQL may differ, and a constraint wants the end after the opening.
         Sale.objects.filter(pk=sale.pk).update(closes_at=max(closes_at, sale.opens_at + timedelta(milliseconds=1)))

@@ -121,16 +121,25 @@ def check_sale(
 ) -> None:
     """The rules for pausing, resuming, ending, and moving the end."""
     over = state.closes_at <= now
+    if request.kind == Kind.PACE:
+        check_pace(request, sale=sale)
     if request.kind == Kind.PAUSE and state.paused:
         raise CannotChange(_("This sale is already paused. Nothing was changed."))
     if request.kind == Kind.RESUME and not state.paused:
         raise CannotChange(_("This sale is not paused. Nothing was changed."))
-    if request.kind in (Kind.PAUSE, Kind.END_NOW) and over:
+    if request.kind in (Kind.PAUSE, Kind.END_NOW, Kind.PACE) and over:
         raise CannotChange(_("This sale is already over. Nothing was changed."))
     if request.kind == Kind.END_NOW and now < sale.opens_at:
         raise CannotChange(_("This sale has not opened yet. To keep it from opening, pause it."))
     if request.kind == Kind.MOVE_END:
         check_end(request.closes_at, sale=sale, items=items, now=now)
+
+
+def check_pace(request: ChangeRequest, *, sale: Sale) -> None:
+    if not sale.has_room:
+        raise CannotChange(_("This sale has no waiting room."))
+    if request.units is not None and not 1 <= request.units <= UNITS_MAX:
+        raise CannotChange(_("Let in at least one person a minute. To stop the line, pause the sale."))
 
 
 def check_end(closes_at: datetime | None, *, sale: Sale, items: Sequence[SaleItem], now: datetime) -> None:

@@ -36,12 +36,20 @@ def request_text(change: SaleChange) -> str:
             return ngettext("withdraw %(units)d unit", "withdraw %(units)d units", units) % {"units": units}
         case Kind.UNITS_PER_BUYER:
             return _("units per buyer: %(units)d") % {"units": units}
+        case Kind.PACE:
+            return pace_text(change.units)
         case Kind.RETURN_UNSOLD:
             returned = ngettext("return %(units)d unsold unit", "return %(units)d unsold units", units)
             return returned % {"units": units}
         case Kind.MOVE_END if change.closes_at:
             return _("move the closing time to %(time)s") % {"time": time_with_offset(change.closes_at)}
     return change.get_kind_display()
+
+
+def pace_text(units: int | None) -> str:
+    if units is None:
+        return _("let in as many as orders and payments can take")
+    return ngettext("let in %(units)d person a minute", "let in %(units)d people a minute", units) % {"units": units}
 
 
 def reason_text(change: SaleChange) -> str:
@@ -125,6 +133,8 @@ def applied_message(change: SaleChange) -> str:
             return _("“%(target)s” is paused.") % values
         case Kind.RESUME_ITEM:
             return _("“%(target)s” has resumed.") % values
+        case Kind.PACE:
+            return _("The waiting room has a new pace: %(pace)s.") % {"pace": pace_text(change.units)}
         case Kind.MOVE_END if change.closes_at:
             return _("The sale now closes at %(time)s.") % {"time": time_with_offset(change.closes_at)}
     return _("The sale has ended.")

@@ -10,8 +10,10 @@ from django.utils.translation import gettext as _
 
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
+from seckill.live.room_texts import room_texts
 from seckill.outcomes import HTTP, Outcome
 from seckill.phase import Phase
+from shop.http.problems import OUTAGE
 from shop.times.time_left import duration
 
 
@@ -22,10 +24,13 @@ def sale_page_texts() -> dict[str, Any]:
             outcome.value: {"title": str(answer.title), "detail": str(answer.detail)}
             for outcome, answer in HTTP.items()
         }
-        | {"unpaid_too_often": unpaid_texts()},
+        | {"unpaid_too_often": unpaid_texts()}
+        | {code: not_let_in_texts(code) for code in ("place_needed", "place_not_called")},
+        "room": room_texts(),
         "button": {
             "schedule": _("Reserve at the start"),
             "scheduled": _("Waiting for the start – press to cancel"),
+            "not_called": _("Not your turn yet"),
             "reserve": _("Reserve now"),
             "retry": _("Try again"),
             "more": _("Reserve more"),
@@ -135,6 +140,17 @@ def unpaid_too_often(retry_after_seconds: int) -> dict[str, Any]:
         % {"time": duration(math.ceil(retry_after_seconds / 60) * 60)},
         "retry_after_seconds": retry_after_seconds,
     }
+
+
+def not_let_in_texts(code: str) -> dict[str, Any]:
+    """Why a buyer gets no pass in a sale with a waiting room, as a problem or a page. `code` is a NotLetIn."""
+    if code == "unavailable":
+        return dict(OUTAGE)
+    if code == "place_not_called":
+        title, detail = _("It is not your turn yet"), _("Wait in the waiting room until your place is called.")
+    else:
+        title, detail = _("This sale has a waiting room"), _("Join it, and wait until your place is called.")
+    return {"status": 409, "code": code, "title": title, "detail": detail, "retry_after_seconds": 5}
 
 
 def unpaid_texts() -> dict[str, str]:

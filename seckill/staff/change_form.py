@@ -70,6 +70,18 @@ def note_name(code: str) -> str:
     return f"note_{code}"
 
 
+class PaceForm(ChangeForm):
+    units = forms.IntegerField(
+        label=_("people a minute"),
+        required=False,
+        min_value=1,
+        max_value=UNITS_MAX,
+        help_text=_("Empty: as many as orders and payments can take."),
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"autofocus": True}),
+    )
+    field_order = ["units", "reason"]
+
+
 class EndForm(ChangeForm):
     closes_at = forms.DateTimeField(
         label=_("Closes at"),
@@ -89,6 +101,8 @@ def form_for(kind: SaleChange.Kind, *, sale: Sale, item: SaleItem | None, data: 
     """The form of a change, filled with what was sent, else with the current values."""
     if kind == Kind.MOVE_END:
         return EndForm(data, initial={"closes_at": sale.closes_at})
+    if kind == Kind.PACE:
+        return PaceForm(data, initial={"units": sale.pace})
     if kind == Kind.UNITS_PER_BUYER:
         return UnitsForm(data, initial={"units": item.per_buyer_max if item else None})
     if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS):

@@ -39,6 +39,7 @@ TITLES = {
     Kind.RESUME: _("Resume the sale"),
     Kind.MOVE_END: _("Move the closing time"),
     Kind.END_NOW: _("End now"),
+    Kind.PACE: _("Change the pace"),
 }
 
 # Hints for staff before they press the button.
@@ -60,6 +61,10 @@ HINTS = {
         "their deadline."
     ),
     Kind.END_NOW: _("No one can reserve any more. Buyers can still pay for units they hold, until their deadline."),
+    Kind.PACE: _(
+        "From the next second on, so many people are let in a minute, but no more at a time than there are units left. "
+        "Places stay as they are."
+    ),
 }
 
 BEFORE_OPENING = {
@@ -96,6 +101,8 @@ def buttons_of(sale: Sale) -> list[Button]:
     kinds = [Kind.MOVE_END] if state.closes_at <= now else [Kind.PAUSE, Kind.MOVE_END, Kind.END_NOW]
     if state.paused:
         kinds = [Kind.RESUME, *(kind for kind in kinds if kind != Kind.PAUSE)]
+    if sale.has_room and now < state.closes_at:
+        kinds = [*kinds, Kind.PACE]
     if now < sale.opens_at:
         kinds = [kind for kind in kinds if kind != Kind.END_NOW]
     return [Button(str(TITLES[kind]), control_url(sale_id=sale.pk, kind=kind), *LOOKS.get(kind, ())) for kind in kinds]

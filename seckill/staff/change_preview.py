@@ -42,11 +42,17 @@ def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Se
         warning = warning_about_end(closes_at, sale=sale)
         return Preview(kind, rows, now=time_text(sale.closes_at), after=time_text(closes_at), warning=warning)
     units = entered.get("units")
+    if kind == Kind.PACE:
+        return Preview(kind, rows, now=pace_name(sale.pace), after=pace_name(units) if form.is_bound else "")
     if kind == Kind.UNITS_PER_BUYER:
         return Preview(kind, rows, now=str(items[0].per_buyer_max), after=str(units or ""))
     if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS) and units:
         return preview_of_units(kind, rows, units if kind == Kind.ADD_UNITS else -units)
     return Preview(kind, rows)
+
+
+def pace_name(pace: int | None) -> str:
+    return str(pace) if pace else _("automatic")
 
 
 def in_stock(item: SaleItem) -> int | None:

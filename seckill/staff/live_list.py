@@ -16,6 +16,7 @@ from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import ReadOnlySaleAdmin
 from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, item_state_of, labelled_phase, open_first
+from seckill.staff.room_figures import room_figures
 from shop.languages.columns import in_all_languages
 
 # One page of the list: as many items as one request may ask the store for.
@@ -60,9 +61,14 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
             raise PermissionDenied
         pks = [int(pk) for pk in request.GET.getlist("item")[:ITEMS_MAX] if pk.isdecimal()]
         items = list(SaleItem.objects.select_related("sale").filter(pk__in=pks))
+        rooms = {sale.pk: room_figures(sale) for sale in {item.sale for item in items}}
         return JsonResponse(
             {
-                figures.item.pk: {**figures.as_json(), "state": item_state_of(figures.item)}
+                figures.item.pk: {
+                    **figures.as_json(),
+                    **rooms[figures.item.sale_id],
+                    "state": item_state_of(figures.item),
+                }
                 for figures in figures_of(items)
             }
         )

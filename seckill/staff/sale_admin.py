@@ -26,6 +26,7 @@ from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, item_state_of, labelled_phase, open_first, state_of
 from seckill.staff.preview_page import preview_page, previews_of
 from seckill.staff.publish_page import Risk, publish_page
+from seckill.staff.room_figures import LABELS, room_figures
 from seckill.staff.sale_form import SaleItemInline
 from shop.languages.columns import in_all_languages
 from shop.staff.admin_base import StaffAdmin
@@ -122,9 +123,10 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [tuple(in_all_languages("name"))]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "waiting_list", "listed"]})]
+            choices = ["late_payment", "waiting_list", "listed", "admission", "pace"]
+            return [names, (_("Terms"), {"fields": [*TERMS, *choices]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
-        choices = ["late_payment", "waiting_list", "listed"]
+        choices = ["late_payment", "waiting_list", "listed", "admission"]
         fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", *choices]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
@@ -132,8 +134,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
         shown = ["opens_text", "closes_text", "published_at"]
         if obj is None or not obj.is_published:
             return []
-        # People may wait in it, so it stays once there is one.
-        return [*TERMS, *shown, *(["waiting_list"] if obj.waiting_list else [])]
+        # People may wait in the list, so it stays once there is one.
+        return [*TERMS, "admission", *shown, *(["waiting_list"] if obj.waiting_list else [])]
 
     def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         return [] if obj and obj.is_published else [SaleItemInline]
@@ -183,7 +185,10 @@ class SaleAdmin(WithHistory, StaffAdmin):
             phase_key, phase = labelled_phase(obj)
             may_change = self.has_change_permission(request, obj)
             may_change_items = may_change and not is_over(obj)
+            room = room_figures(obj)
             context |= {
+                "room": [(name, LABELS[name], figure) for name, figure in room.items()],
+                "room_item": items[0].pk if items else None,
                 "rows": [
                     (
                         row,

@@ -22,7 +22,7 @@ from redis.cluster import PRIMARY, ClusterNode
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError, MovedError, RedisClusterException, RedisError, SlotNotCoveredError
 
-from seckill.store.keys import keys_of
+from seckill.store.keys import barrier_key
 from shop.background.lazy_thread import LazyThread
 from shop.configuration.redis_address import read_address
 
@@ -195,5 +195,5 @@ def known_nodes(cluster: RedisCluster) -> list[ClusterNode]:
 
 @lru_cache(maxsize=10_000)
 def slot_of(item_id: int) -> int:
-    """The hash slot of the item's keys."""
-    return key_slot(keys_of(item_id).item.encode())
+    """The hash slot of the item's keys, or of a waiting room's."""
+    return key_slot(barrier_key(item_id).encode())

@@ -145,7 +145,12 @@ JOIN_LINE = Script("join_line")
 LEAVE_LINE = Script("leave_line")
 HAND_ON = Script("hand_on")
 OF_LINES = (OPEN_LINE, JOIN_LINE, LEAVE_LINE, HAND_ON)
-ALL = (PUBLISH, RESERVE, READMIT, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE, *OF_LINES)
+# Of waiting rooms (seckill/waiting_room/room_ledger.py).
+ARRIVE = Script("arrive")
+ADMIT = Script("admit")
+ENTER = Script("enter")
+OF_ROOMS = (ARRIVE, ADMIT, ENTER)
+ALL = (PUBLISH, RESERVE, READMIT, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE, *OF_LINES, *OF_ROOMS)
 
 
 def load(client: Redis) -> None:

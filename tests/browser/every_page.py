@@ -160,6 +160,7 @@ def buyers_pages(page: Page, shop: str, item: SaleItem, buyer: User) -> Iterator
     open_page(page, f"{shop}/orders/?state=refunds")
     yield "the orders of which something was refunded"
     yield from before_and_after_a_sale(page, shop, item)
+    yield from waiting_room(page, shop)
     yield from own_account(page, shop)
 
 
@@ -202,6 +203,16 @@ def before_and_after_a_sale(page: Page, shop: str, item: SaleItem) -> Iterator[s
     yield "a sale that ends while it is looked at"
     page.reload()
     yield "a sale that is over"
+
+
+def waiting_room(page: Page, shop: str) -> Iterator[str]:
+    product = make_product(slug="biluochun", name="Biluochun", price_minor=9900)
+    sale_id = make_item(product, opens_in_seconds=300, has_room=True).sale_id
+    open_page(page, f"{shop}/sales/{sale_id}/")
+    page.wait_for_selector("[data-room-lines] p", timeout=30_000)
+    yield "a sale with a waiting room"
+    open_page(page, f"{shop}/sales/{sale_id}/queue/")
+    yield "the waiting room without scripts"
 
 
 def own_account(page: Page, shop: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from seckill.ledger_words import (
 )
 from seckill.outcomes import Outcome
 from seckill.store.scripts import LUA_DIR
+from seckill.waiting_room.room_ledger import Admitted, Arrived, Entered
 
 WORDS: dict[str, type[StrEnum]] = {
     "publish": Published,
@@ -35,7 +36,13 @@ WORDS: dict[str, type[StrEnum]] = {
     "join_line": Joined,
     "leave_line": Departed,
     "hand_on": HandedOn,
+    "arrive": Arrived,
+    "admit": Admitted,
+    "enter": Entered,
 }
+# The verbs of waiting lists, and of waiting rooms; the others are those of items.
+OF_LINE = ("open_line", "join_line", "leave_line", "hand_on")
+OF_ROOMS = ("arrive", "admit", "enter")
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,17 @@ import re
 from dataclasses import astuple, fields
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seckill import ledger
 from seckill.line import line_ledger
 from seckill.store import scripts
-from seckill.store.keys import ItemKeys, keys_of
+from seckill.store.keys import ItemKeys, RoomKeys, keys_of, room_keys_of
 from seckill.store.scripts import LUA_DIR
-from tests.house.script_contract import WORDS, contract_of, split
+from seckill.waiting_room import room_ledger
+from tests.house.script_contract import OF_LINE, OF_ROOMS, WORDS, contract_of, split
 
 DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
 
@@ -34,6 +36,9 @@ CONSTANT_TIME = {
         "XGROUP",
         "XLEN",
         "LPUSH",
+        # At an end of the list.
+        "LINDEX",
+        "RPOP",
         # It removes a fixed number of entries.
         "LTRIM",
         # Logarithmic in the length of a line, of one entry each.
@@ -52,8 +57,6 @@ BOUNDED_LOOP = r"\bfor (_ = 1, people_max|units = 1, math\.min\(left, 10\)) do\b
 # Commands without a key.
 KEYLESS = {"TIME", "INFO"}
 
-# In seckill/line/line_ledger.py.
-OF_LINE = {"open_line", "join_line", "leave_line", "hand_on"}
 
 each_verb = pytest.mark.parametrize("verb", WORDS)
 
@@ -72,7 +75,8 @@ def bound(body: str, table: str) -> list[str]:
 def test_there_is_one_file_for_each_verb_of_the_ledger() -> None:
     assert {path.stem for path in LUA_DIR.iterdir()} == set(WORDS)
     for verb in WORDS:
-        assert callable(getattr(line_ledger if verb in OF_LINE else ledger, verb))
+        ledgers = line_ledger if verb in OF_LINE else room_ledger if verb in OF_ROOMS else ledger
+        assert callable(getattr(ledgers, verb))
         assert getattr(scripts, verb.upper()).verb == verb
 
 
@@ -128,7 +132,8 @@ def test_the_worked_example_fits_the_contract(verb: str) -> None:
     contract = contract_of(verb)
     match = re.search(r"KEYS (?P<keys>.*?) ARGV (?P<args>.*?) -> \{(?P<reply>.*)\}", " ".join(contract.example.split()))
     assert match
-    assert match["keys"].split() == [getattr(keys_of(42), name) for name in contract.keys]
+    keys: Any = room_keys_of(42) if verb in OF_ROOMS else keys_of(42)
+    assert match["keys"].split() == [getattr(keys, name) for name in contract.keys]
     assert len(match["args"].split()) == len(contract.args)
     reply = match["reply"].split(", ")
     assert reply[0] == contract.words[-1]
@@ -153,10 +158,10 @@ def test_a_script_makes_no_key_of_its_own(verb: str) -> None:
         assert command in KEYLESS or (key[1] if key else first) in contract.keys
 
 
-def test_the_design_lists_the_keys_of_an_item() -> None:
+def test_the_design_lists_the_keys_of_an_item_and_of_a_waiting_room() -> None:
     rows = re.findall(r"^\| `(seckill:\S+)` \| `(\w+)` \| (?:hash|list|stream|sorted set) \| \S", DESIGN, re.MULTILINE)
-    assert [name for _, name in rows] == [field.name for field in fields(ItemKeys)]
-    assert [key for key, _ in rows] == list(astuple(keys_of(42)))
+    assert [name for _, name in rows] == [field.name for keys in (ItemKeys, RoomKeys) for field in fields(keys)]
+    assert [key for key, _ in rows] == [*astuple(keys_of(42)), *astuple(room_keys_of(42))]
 
 
 def without_texts(body: str) -> str:

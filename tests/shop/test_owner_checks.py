@@ -61,6 +61,9 @@ SIGNED_IN: dict[str, dict[str, str]] = {
     "api-orders": {},
     "api-receipts": {},
     "orders": {},
+    # A place is also asked for with its token, which is signed.
+    "api-queue": {"sale_id": "sale"},
+    "queue": {"pk": "sale"},
     "api-passes": {"item_id": "item"},
     "reserve": {"item_id": "item"},
     **{
@@ -134,6 +137,7 @@ def things(item: SaleItem, buyer: User) -> dict[str, Any]:
         "document": paid.documents.get().pk,
         "reservation": order.reservation_id,
         "item": item.pk,
+        "sale": item.sale_id,
         "address": address.pk,
         "session": session.pk,
     }

@@ -80,7 +80,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     ShippingAddress.objects.create(order=to_send, **ADDRESS)
     Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
-    paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
+    paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900), has_room=True)
     change(paused, SaleChange.Kind.PAUSE)
     alone = make_item(make_product(slug="ink", name="Ink", price_minor=9900))
     change(alone, SaleChange.Kind.PAUSE_ITEM)
@@ -286,6 +286,11 @@ OF_SALES: list[tuple[str, Args, Form]] = [
         "seckill_sale_control resume_item",
         lambda it: [it.alone_paused.sale_id, "resume_item", it.alone_paused.pk],
         lambda it: control_form(),
+    ),
+    (
+        "seckill_sale_control pace",
+        lambda it: [it.paused.sale_id, "pace"],
+        lambda it: control_form(units=5),
     ),
     *(
         (

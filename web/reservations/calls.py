@@ -8,6 +8,7 @@ thread finds out later whether the caller is signed in (shop/accounts/caller.py)
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from django.http import parse_cookie
 from seckill.models import UNITS_MAX
 from seckill.passes import passes
 from seckill.passes.passes import item_id_of
+from seckill.waiting_room import place_tokens
+from seckill.waiting_room.place_tokens import PlaceToken
 from web.addresses import ITEM_CALL, ME, STATUS
 
 # `{}` and `{"units": 1}` as programs write them. Any other valid JSON is for the view.
@@ -40,6 +43,7 @@ class Kind(StrEnum):
     PASS = "pass"
     STATUS = "status"
     ME = "me"
+    PLACE = "place"
 
 
 # Calls of people who are signed in.
@@ -49,6 +53,7 @@ KINDS = {
     ("GET", "sales", "live"): Kind.SALE_LIVE,
     ("POST", "sale-items", "reservations"): Kind.RESERVATION,
     ("POST", "sale-items", "passes"): Kind.PASS,
+    ("GET", "sales", "queue"): Kind.PLACE,
 }
 
 
@@ -65,9 +70,9 @@ ENDPOINTS = {
 
 @dataclass(slots=True)
 class OrdinaryCall:
-    """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE and ME, 0 for no sale.
+    """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE, PLACE and ME, 0 for no sale.
 
-    A reservation has `pass_` and `units`.
+    A reservation has `pass_` and `units`, a question for a place in a waiting room its token.
     `context` has all values that the middleware reads: calls with the same context get the same headers and language.
     Calls that need a signed-in caller have the `scope`, whose headers identify the caller.
     """
@@ -80,6 +85,7 @@ class OrdinaryCall:
     units: int = 0
     reservation_id: UUID | None = None
     scope: Any = None
+    place: PlaceToken | None = None
 
 
 def read_call(scope: Any, body: bytes) -> OrdinaryCall | None:
@@ -100,6 +106,10 @@ def read_call(scope: Any, body: bytes) -> OrdinaryCall | None:
         who = ordinary_sign_in(headers)
         fine = who and is_json(headers, body) and read_units(body) == 0
         return OrdinaryCall(kind, object_id, (*context, who), scope=scope) if fine else None
+    if kind is Kind.PLACE:
+        place = None if body else read_place(headers)
+        fits = place is not None and place.sale_id == object_id
+        return OrdinaryCall(kind, object_id, context, place=place) if fits else None
     return None if body else OrdinaryCall(kind, object_id, context, headers.get("if-none-match"))
 
 
@@ -190,6 +200,16 @@ def read_pass(authorization: str) -> passes.Pass | None:
         return passes.read(text)
     except (passes.PassInvalid, passes.PassExpired):
         return None
+
+
+def read_place(headers: dict[str, str]) -> PlaceToken | None:
+    """The token of a place in a waiting room, if it is valid."""
+    scheme, _space, text = headers.get("authorization", "").partition(" ")
+    return known_place(text) if scheme == "Place" and headers.get("accept") in ACCEPT else None
+
+
+# A page asks for its place again and again, and a signature takes longer than all the rest of reading the call.
+known_place = lru_cache(maxsize=20_000)(place_tokens.read)
 
 
 def is_json(headers: dict[str, str], body: bytes) -> bool:

@@ -27,7 +27,8 @@ from seckill.phase import Phase
 from seckill.store.portions import Clock
 from shop.times.timestamps import now_ms
 from web.reservations.calls import OF_SIGNED_IN, Kind, OrdinaryCall
-from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
+from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers, answer_of
+from web.reservations.rooms import Rooms
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
 
@@ -75,11 +76,17 @@ class Gate:
     """Used from one event loop."""
 
     def __init__(
-        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: AnswerCounts = answer_counts
+        self,
+        *,
+        views: ViewAnswers,
+        snapshots: Snapshots | None = None,
+        counts: AnswerCounts = answer_counts,
+        rooms: Rooms | None = None,
     ) -> None:
         """The web server passes only `views`; tests pass the others too and drive them by hand."""
         self._views = views
         self._snapshots = snapshots or Snapshots()
+        self._rooms = rooms or Rooms()
         self._counts = counts
         self._sales: dict[int, KnownSale] = {}
         self._offered: dict[int, Offered] = {}
@@ -101,6 +108,10 @@ class Gate:
             return None
         if call.pass_ is not None:
             return self._refuse(call.object_id, call.pass_, language=known.language, templates=known.templates)
+        if call.place is not None:
+            template = known.templates.get((Kind.PLACE, LIVE))
+            body = self._rooms.answer(call.place) if template else None
+            return answer_of(template, body, {}) if template and body else None
         return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
 
     def must_ask(self, call: OrdinaryCall) -> bool:
@@ -229,6 +240,9 @@ class Gate:
             return 0.0
         if call.kind is Kind.ITEM_LIVE and status == 200:
             self._learn_offered(call.object_id, json.loads(body))
+        if call.kind is Kind.PLACE:
+            self._rooms.watch(call.object_id)
+            return 0.0
         if call.kind in OF_SIGNED_IN or status not in WATCHED_STATUSES:
             return 0.0
         is_new_yes = status == 201 and REPLAYED not in headers

@@ -19,6 +19,7 @@ from seckill.api.views import pass_body
 from seckill.models import Sale
 from seckill.passes.sale_times import find_sale_times
 from seckill.store.client import StoreUnreachable
+from seckill.waiting_room.line import why_not_let_in
 from shop.accounts.caller import Caller, find_caller
 from shop.http.client_address import client_network
 from shop.http.problems import is_outage
@@ -72,6 +73,8 @@ class SignedInCalls:
             return None
         sale = self._sale_of(call.object_id)
         if sale is None or sale.why_no_pass(timezone.now()):
+            return None
+        if sale.has_room and why_not_let_in(sale_id=sale.pk, account_id=caller.user_id):
             return None
         return pass_body(item_id=call.object_id, buyer_id=caller.user_id, network=client_network(request))
 

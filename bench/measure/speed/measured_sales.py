@@ -20,10 +20,12 @@ from bench.load_sale import PRICE_MINOR, SLUG_PREFIX, make_load_product, open_lo
 from orders.life import intake, lifecycle, settlement
 from orders.models import Order
 from seckill import ledger
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleItem, WaitingRoom
 from seckill.passes import passes
 from seckill.publication import publish_sale
+from seckill.waiting_room import place_tokens, room_ledger
 from shop.accounts.session_store import SessionStore
+from shop.times.timestamps import to_ms
 
 # Longer than any run.
 OPEN_SECONDS = 6 * 3600
@@ -33,6 +35,8 @@ SHOWN_ITEMS = 4
 SOLD_UNITS = 500
 # Passes with which refused requests are sent, in turn.
 REFUSED_PASSES = 2_000
+# People in the waiting room of a place that is asked for.
+ROOM_PEOPLE = 20_000
 # Buyers of refused requests come after those who bought.
 REFUSED_FIRST = 1_000_000
 
@@ -100,6 +104,33 @@ def item_not_open() -> SaleItem:
     item = SaleItem.objects.create(sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
     publish_sale(sale_id=sale.pk)
     return item
+
+
+@cache
+def place_tokens_of_crowd() -> tuple[Sale, list[str]]:
+    """A sale with a waiting room of twenty thousand early arrivals, and the tokens of some thousand of them."""
+    now = timezone.now()
+    variant = make_load_product(name="Waiting", slug=f"{SLUG_PREFIX}waiting", price_minor=PRICE_MINOR, units=100)
+    sale = Sale.objects.create(
+        name="Waiting",
+        opens_at=now - timedelta(minutes=1),
+        closes_at=now + timedelta(seconds=OPEN_SECONDS),
+        listed=False,
+        admission=Sale.Admission.WAITING_ROOM,
+        pace=1,
+    )
+    SaleItem.objects.create(sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
+    publish_sale(sale_id=sale.pk)
+    key = bytes.fromhex(WaitingRoom.objects.get(sale=sale).key)
+    room_ledger.open_room(
+        sale_id=sale.pk,
+        terms=room_ledger.Terms(to_ms(sale.opens_at), key, arrivals=ROOM_PEOPLE, early=ROOM_PEOPLE),
+    )
+    tokens = []
+    for arrival, account_id in enumerate(refused_buyer_ids()):
+        room_ledger.arrive(sale_id=sale.pk, account_id=account_id, claimed=arrival)
+        tokens.append(place_tokens.issue(sale_id=sale.pk, account_id=account_id, arrival=arrival))
+    return sale, tokens
 
 
 def new_item(name: str, *, quantity: int) -> SaleItem:

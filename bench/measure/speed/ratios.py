@@ -73,6 +73,7 @@ TARGETS = (
     beside_bare("refusal, not open", "refusal-not-open", bound=0.6, other="rsgi-post"),
     beside_bare("live", "live", bound=0.85),
     beside_bare("live of a sale", "sale-live", bound=0.85),
+    beside_bare("place in a waiting room", "place", bound=0.5),
     beside_bare("home", "home", bound=0.85),
     beside_bare("sale page", "sale-page", bound=0.85),
     beside_bare("sale page, signed in", "sale-page-signed-in", bound=0.85),

@@ -51,6 +51,13 @@ export const getPass = (url) => post(url, {});
 
 export const bringReceipt = (receipt) => post("/api/v1/receipts/", { receipt });
 
+// Joins the waiting room; the token of a place brings it back if the shop has lost it.
+export const joinRoom = (url, token) => post(url, token ? { place_token: token } : {});
+
+// Sent without cookies: the token says whose place it is.
+export const askPlace = (url, token) =>
+  call(url, { credentials: "omit", headers: { ...accept, Authorization: `Place ${token}` } });
+
 // Sent without cookies: the pass says who is buying.
 export const reserve = (url, pass, units) =>
   call(url, {

@@ -26,7 +26,10 @@ export class Item {
     this.data = root.dataset;
     const { availability, phase, perBuyerMax } = root.dataset;
     this.stock = JSON.parse(root.dataset.figures);
-    this.state = initialState({ availability, paused: phase === "paused", max: Number(perBuyerMax), hasLine: "lineUrl" in root.dataset });
+    this.state = initialState({
+      availability, paused: phase === "paused", max: Number(perBuyerMax),
+      hasLine: "lineUrl" in root.dataset, room: sale.hasRoom ? "waiting" : null,
+    });
     if (this.card.form && sale.buyer) this.prepare();
   }
 
@@ -39,7 +42,7 @@ export class Item {
     const others = this.receipts.all().filter(({ id }) => id !== followed?.id);
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
     this.card.form.addEventListener("change", () => this.dispatch({ type: "units_chosen", units: this.card.units }));
-    if (this.phase === "upcoming") this.fetchPassInAdvance();
+    if (this.phase === "upcoming" && !this.sale.hasRoom) this.fetchPassInAdvance();
     this.dispatch({
       type: "loaded",
       phase: this.phase,

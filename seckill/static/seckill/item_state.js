@@ -11,6 +11,7 @@
 //   limitIsKnown    whether the limit has what the buyer had when it last may have changed
 //   changes         how often it may have changed: with each call to reserve, and with news of another tab
 //   line            null if the item has no waiting list; else none, joining, waiting or leaving
+//   room            null, or of a sale with a waiting room: waiting, called
 //   message         {tone, kind, …} or null; each new one is a new object
 
 // A page that is reloaded so soon after the opening still reserves what it was waiting for.
@@ -20,9 +21,9 @@ const RETRYABLE_CODES = ["held_by_others", "too_few_left", "paused", "hold_ended
 const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded", "lost"];
 const PAID_STATUSES = ["paid", "shipped", "completed"];
 
-export const initialState = ({ availability, paused, max, hasLine = false }) => ({
+export const initialState = ({ availability, paused, max, hasLine = false, room = null }) => ({
   step: "idle", units: null, paused, availability, retryable: false, refusal: null, reservation: null,
-  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, line: hasLine ? "none" : null,
+  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, line: hasLine ? "none" : null, room,
   message: null,
 });
 
@@ -42,17 +43,18 @@ const GONE = ["held_by_others", "sold_out"];
 const inLine = ({ line }) => line === "waiting" || line === "leaving";
 
 // The button: the name of its text, whether it is off, whether it is hidden.
-export function buttonOf({ step, availability, limit, retryable, line }, phase) {
+export function buttonOf({ step, availability, limit, retryable, line, room }, phase) {
   if (step === "idle" && inLine({ line }) && (phase === "paused" || GONE.includes(availability))) {
     return { ...button("retry", true), hidden: true };
   }
   if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
   if (step === "reserving") return button("reserving", true);
   if (step === "scheduled") return phase === "upcoming" ? button("scheduled") : button("reserving", true);
-  if (phase === "upcoming") return button("schedule");
+  if (phase === "upcoming") return room ? button("not_called", true) : button("schedule");
   if (phase !== "open") return button(phase, true);
   if (availability === "sold_out") return button("sold_out", true);
   if (!limit.remaining) return button("limit_reached", true);
+  if (room === "waiting") return button("not_called", true);
   return button(retryable ? "retry" : "reserve");
 }
 
@@ -96,6 +98,9 @@ const EVENTS = {
   },
 
   units_chosen: (state, { units }) => (state.step === "scheduled" ? scheduled(state, units) : state),
+
+  // The buyer's place in the waiting room was called, or waits to be.
+  room_changed: (state, { room }) => ({ ...state, room }),
 
   // The turn of this page has come, after the opening.
   turn_came: (state) => (state.step === "scheduled" ? reserving(state, state.units) : state),

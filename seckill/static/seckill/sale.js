@@ -6,6 +6,7 @@ import { TemporaryError, getLive } from "./api.js";
 import { noteText, writeNote } from "./card.js";
 import { Item } from "./item.js";
 import { phaseOf } from "./item_state.js";
+import { Room } from "./room.js";
 import { sleepWhileVisible, visible } from "./visible.js";
 
 const root = document.getElementById("sale");
@@ -13,6 +14,7 @@ const announcer = document.getElementById("announcer");
 const phaseText = root.querySelector("[data-phase-text]");
 const countdown = root.querySelector("[data-countdown]");
 const pauseNote = root.querySelector("[data-pause-note]");
+const room = root.querySelector("#room");
 const storeNote = root.querySelector("[data-store-unreachable]");
 const texts = JSON.parse(document.getElementById("texts").textContent);
 
@@ -43,6 +45,7 @@ const sale = {
   // Whether the buyer has saved no address, which would be asked for between the yes and the payment.
   needsAddress: false,
   phase: root.dataset.phase,
+  hasRoom: Boolean(room),
   // Over how long pages that wait spread their calls at the opening; the server says it.
   openingSpreadMs: 0,
   items: [],
@@ -167,6 +170,7 @@ function showLive(live, askedMs) {
   storeNote.hidden = live.items.every((item) => item.availability !== "unavailable");
   const closes = live.items.map((item) => Date.parse(item.closes_at)).filter(Number.isFinite);
   if (closes.length) sale.setClosing(Math.max(...closes));
+  if (live.items.every(({ availability }) => availability === "sold_out")) waitingRoom?.soldOut();
   for (const item of sale.items) {
     const part = live.items.find((one) => one.id === Number(item.data.item));
     if (part) item.updateLive(part, askedMs);
@@ -198,6 +202,8 @@ if (sale.opensMs > now()) {
   });
 }
 updateAtClosing();
+const waitingRoom = buyer && room ? new Room(room, sale) : null;
+waitingRoom?.run();
 pollLive();
 if (buyer) sale.askMe();
 document.addEventListener("visibilitychange", () => {

@@ -16,6 +16,7 @@ from redis.exceptions import ResponseError
 
 from seckill.store import scripts
 from seckill.store.scripts import Script
+from tests.house.script_contract import OF_LINE, OF_ROOMS
 from tests.own_store import OwnStore, as_reservation_store
 from tests.seckill.checked_item import CheckedItem
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
@@ -66,6 +67,10 @@ EQUIVALENT = {
         )
         for last in (1, -1)
     },
+    (
+        "enter",
+        "redis.call('HSET', room, 'entered', entered + 1)",
+    ): "HSET and HSET exchanged: a full store refuses either of them, and the first write decides",
 }
 
 # A generator that makes no mutants would find no survivors.
@@ -83,14 +88,21 @@ MUTANTS_MIN = {
     "join_line": 150,
     "leave_line": 40,
     "hand_on": 300,
+    "arrive": 50,
+    "admit": 150,
+    "enter": 60,
 }
 
 # The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
-OF_LINE = ("open_line", "join_line", "leave_line", "hand_on")
-MODULES = {
-    verb: import_module(f"tests.seckill.scripts.{'line.' if verb in OF_LINE else ''}test_{verb}")
-    for verb in MUTANTS_MIN
-}
+
+
+def package_of(verb: str) -> str:
+    if verb in OF_ROOMS:
+        return "waiting_room"
+    return "scripts.line" if verb in OF_LINE else "scripts"
+
+
+MODULES = {verb: import_module(f"tests.seckill.{package_of(verb)}.test_{verb}") for verb in MUTANTS_MIN}
 OF_EVERY_VERB = import_module("tests.seckill.scripts.test_every_verb")
 
 
@@ -133,7 +145,8 @@ def test_a_sample_has_its_size_and_other_mutants_for_another_seed() -> None:
 
 
 def test_an_equivalent_mutant_is_in_every_sample() -> None:
-    mutants = list(mutants_of("reserve", scripts.RESERVE.source))
+    verbs = {verb for verb, _line in EQUIVALENT}
+    mutants = [mutant for verb in verbs for mutant in mutants_of(verb, getattr(scripts, verb.upper()).source)]
     for seed in range(20):
         lines = {(mutant.verb, mutant.after) for mutant in sample_of(mutants, choice=str(seed), always=EQUIVALENT)}
         assert EQUIVALENT.keys() <= lines

@@ -19,6 +19,7 @@ from shop.http.request_log import HEADER as REQUEST_ID
 from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
+from web.reservations.rooms import Rooms
 from web.reservations.snapshots import Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
 
@@ -89,6 +90,13 @@ def scope_of(environ: dict[str, Any]) -> Scope:
     )
 
 
+class RoomsByHand(Rooms):
+    """Without a thread."""
+
+    def watch(self, sale_id: int) -> None:
+        self.refresh([sale_id])
+
+
 class Shadow:
     """A gate that follows the calls of a test's clients. `answered` says for each call whether it gave an answer."""
 
@@ -96,7 +104,7 @@ class Shadow:
         self.snapshots = SnapshotsByHand()
         self.counts = CountsByHand()
         self.views = ViewAnswers()
-        self.gate = Gate(views=self.views, snapshots=self.snapshots, counts=self.counts)
+        self.gate = Gate(views=self.views, snapshots=self.snapshots, counts=self.counts, rooms=RoomsByHand())
         self.answered: list[bool] = []
         # For how long the view's answer to the last call would have been held back.
         self.held_back_seconds = 0.0

@@ -19,10 +19,12 @@ from django.utils import timezone
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
+from orders.tasks import move_waiting_rooms
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleItem, WaitingRoom
 from seckill.passes import passes
+from seckill.waiting_room.room_ledger import arrive
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
@@ -78,6 +80,25 @@ def asks_status(reservation_id: UUID, **more: Any) -> Environ:
 
 def without_pass(answer: Answer) -> tuple[str, list[tuple[str, str]], bytes]:
     return answer.status, answer.headers, OF_ONE_PASS.sub(rb'"\1":""', answer.body)
+
+
+def test_a_sale_with_a_waiting_room_gives_passes_to_those_who_were_called(
+    lane: Lane, item: SaleItem, buyer: User, rival: User
+) -> None:
+    Sale.objects.update(admission=Sale.Admission.WAITING_ROOM)
+    WaitingRoom.objects.create(sale=item.sale, key="ab" * 32)
+    move_waiting_rooms()
+    arrive(sale_id=item.sale_id, account_id=buyer.pk)
+    asked = token_of(buyer)
+    assert b"place_not_called" in lane.ask(asks_pass(item, **asked)).body
+    move_waiting_rooms()
+    of_the_view = lane.ask(asks_pass(item, **asked))
+    calls = lane.view.calls
+    of_the_lane = lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == calls
+    assert of_the_view.status == "201 Created"
+    assert without_pass(of_the_lane) == without_pass(of_the_view)
+    assert b"place_needed" in lane.ask(asks_pass(item, **token_of(rival))).body
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -7,6 +7,7 @@ from django.urls import NoReverseMatch, reverse
 from bench.measure.speed import measured_sales
 from bench.measure.speed.part import Ask, NotHere, Part, Sample, Server, measure_ask
 from bench.measure.speed.server_groups import SHOP
+from bench.measure.speed.wrk import Load
 
 
 def live(server: Server) -> Sample:
@@ -20,6 +21,16 @@ def sale_live(server: Server) -> Sample:
     except NoReverseMatch as error:
         raise NotHere("this shop has no GET /api/v1/sales/{id}/live/") from error
     return measure_ask(server, Ask(path=path))
+
+
+def place(server: Server) -> Sample:
+    """Each request is another person's, some thousand in turn."""
+    sale, tokens = measured_sales.place_tokens_of_crowd()
+    file = server.directory / "place-tokens.txt"
+    file.write_text("\n".join(tokens))
+    path = reverse("api-queue", args=[sale.pk])
+    ask = Ask(path=path, headers={"Authorization": f"Place {tokens[0]}"})
+    return measure_ask(server, ask, load=Load(url=server.url(path), script="places", arguments=(str(file),)))
 
 
 def page(address: str, server: Server) -> Sample:
@@ -51,6 +62,7 @@ def product_search(server: Server) -> Sample:
 PARTS = (
     Part(name="live", title="live figures of an item", server=SHOP, measure=live),
     Part(name="sale-live", title="live figures of a sale", server=SHOP, measure=sale_live),
+    Part(name="place", title="place in a waiting room", server=SHOP, measure=place),
     Part(name="home", title="home page", server=SHOP, measure=partial(page, "home")),
     Part(name="sale-page", title="sale page", server=SHOP, measure=sale_page),
     Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),

@@ -1,0 +1,169 @@
+"""Moves the lines of waiting rooms: each second it looks at a sale and at who is there, and calls the next places.
+
+Any process may do it, and several at once: admit.lua decides by the store's clock, and refuses a caller who has not
+seen the last call. PostgreSQL has a note of the counts, with which a room is made again that the store has lost.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from seckill import ledger
+from seckill.items.loop import for_each_item
+from seckill.models import Sale, WaitingRoom
+from seckill.phase import Phase
+from seckill.store.keys import room_id
+from seckill.waiting_room.permutation import arrival_at
+from seckill.waiting_room.presence import read_present
+from seckill.waiting_room.room_ledger import (
+    Admitted,
+    Room,
+    RoomState,
+    Terms,
+    admit,
+    open_room,
+    read_room,
+    remove_room,
+)
+from shop.times.timestamps import to_ms
+
+# People a minute where staff have set no pace: fifty a second, of whom each makes some ten calls. Intake was measured
+# at a multiple of that; a backlog slows the line down, in proportion, to one a second.
+PACE_MAX = 3_000
+PACE_MIN = 60
+# The backlog at which the line is slowest. Intake needs some ten seconds for it.
+BACKLOG_FULL = 5_000
+# How many places one call looks at, and how many calls a room gets at a time: the others come a second later.
+WINDOW_MIN, WINDOW_MAX = 100, 5_000
+WINDOWS_MAX = 20
+# After the end a room says for so long that it is over. Then it leaves the store.
+CLOSED_FOR = timedelta(hours=1)
+REMOVED_AFTER, REMOVED_UNTIL = timedelta(days=1), timedelta(days=8)
+
+
+def move_rooms(*, backlog: int) -> int:
+    """Move the line of each room. `backlog` is the work that waits behind intake. Returns how many places were called.
+
+    A room that cannot be moved is logged and does not stop the others. Raises StoreUnreachable.
+    """
+    sales = {room_id(sale.pk): sale for sale in moving_sales()}
+    counts, _broken = for_each_item(
+        lambda number: move_room(sales[number], backlog=backlog), item_ids=sales, event="room_not_moved"
+    )
+    return sum(counts.values())
+
+
+def moving_sales() -> QuerySet[Sale]:
+    """The sales whose rooms are open, or have closed a moment ago."""
+    lead = timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
+    found = Sale.objects.filter(published_at__isnull=False, admission=Sale.Admission.WAITING_ROOM)
+    found = found.filter(opens_at__lte=Now() + lead, closes_at__gt=Now() - CLOSED_FOR)
+    return found.select_related("waiting_room").prefetch_related("items")
+
+
+def move_room(sale: Sale, *, backlog: int) -> int:
+    """Call the next places of one room, and note its counts. Returns how many places were called."""
+    room = read_room(sale_id=sale.pk)
+    if room is None:
+        counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
+        made = sum(one.reservations for one in counters.values() if one is not None)
+        open_room(sale_id=sale.pk, terms=terms_of(sale, reservations=made))
+        return 0
+    called = room.called
+    if room.now_ms >= room.opens_ms:
+        called = call_next(sale, room, backlog=backlog)
+    note_counts(sale.waiting_room, arrivals=room.arrivals, early=room.early, called=called)
+    return called - room.called
+
+
+def terms_of(sale: Sale, *, reservations: int) -> Terms:
+    """The room's terms, with the counts that PostgreSQL has noted. Its holders bring the arrivals back."""
+    noted = sale.waiting_room
+    key = bytes.fromhex(noted.key)
+    return Terms(
+        to_ms(sale.opens_at),
+        key,
+        arrivals=noted.arrivals,
+        early=noted.early,
+        called=noted.called,
+        reservations=reservations,
+    )
+
+
+def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
+    """Returns how many places are called now."""
+    counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
+    items = [counters.get(item.pk) for item in sale.items.all()]
+    known = [one for one in items if one is not None]
+    lefts = [one.left for one in known if one.left is not None]
+    state, left = state_of(items), sum(lefts) if len(lefts) == len(items) else None
+    pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
+    has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
+    # Who has come since the last sweep is there, though no process may have noted it yet.
+    known_arrivals = sale.waiting_room.arrivals
+    for _window in range(WINDOWS_MAX):
+        looked_at = min(max(room.arrivals - called, 0), min(max(WINDOW_MIN, pace // 15), WINDOW_MAX))
+        arrivals = [
+            arrival_at(place, early=room.early or 0, key=room.key) for place in range(called, called + looked_at)
+        ]
+        present = [
+            number
+            for number, arrival in enumerate(arrivals, start=1)
+            if has_asked(arrival) or arrival >= known_arrivals
+        ]
+        word, now_called = admit(
+            sale_id=sale.pk,
+            called_before=called,
+            looked_at=looked_at,
+            present=present,
+            pace=pace,
+            state=state,
+            left=left,
+            reservations=sum(one.reservations for one in known),
+        )
+        if word is not Admitted.ADMITTED:
+            # Another process was first, and has seen the same sale.
+            return called
+        is_through, called = looked_at > 0 and now_called == called + looked_at, now_called
+        if not is_through:
+            break
+    return called
+
+
+def state_of(items: Sequence[ledger.Counters | None]) -> RoomState:
+    """Why nobody is called, in a word. An item that the store cannot say anything about now may sell again soon."""
+    if not items or any(one is None for one in items):
+        return RoomState.PAUSED
+    known = [one for one in items if one is not None]
+    if all(one.phase is Phase.ENDED for one in known):
+        return RoomState.CLOSED
+    if all(one.left is not None and one.left <= 0 and one.held <= 0 for one in known):
+        return RoomState.SOLD_OUT
+    return RoomState.PAUSED if all(one.phase is not Phase.OPEN for one in known) else RoomState.OPEN
+
+
+def pace_for(backlog: int) -> int:
+    """People a minute, by what waits to be written and settled."""
+    return max(PACE_MIN, PACE_MAX * max(BACKLOG_FULL - backlog, 0) // BACKLOG_FULL)
+
+
+def note_counts(noted: WaitingRoom, *, arrivals: int, early: int | None, called: int) -> None:
+    """In PostgreSQL, where they have changed. Counts never go back: a room that was just made again may be behind."""
+    arrivals, called = max(arrivals, noted.arrivals), max(called, noted.called)
+    early = early if noted.early is None else noted.early
+    if (arrivals, early, called) != (noted.arrivals, noted.early, noted.called):
+        WaitingRoom.objects.filter(pk=noted.pk).update(arrivals=arrivals, early=early, called=called)
+
+
+def remove_old_rooms() -> int:
+    """Take the rooms of sales that ended a day ago out of the store. Returns how many sales were looked at."""
+    found = Sale.objects.filter(admission=Sale.Admission.WAITING_ROOM, published_at__isnull=False)
+    ended = found.filter(closes_at__lt=Now() - REMOVED_AFTER, closes_at__gt=Now() - REMOVED_UNTIL)
+    numbers = {room_id(pk): pk for pk in ended.values_list("pk", flat=True)}
+    counts, _broken = for_each_item(
+        lambda number: remove_room(sale_id=numbers[number]), item_ids=numbers, event="room_not_removed"
+    )
+    return len(counts)

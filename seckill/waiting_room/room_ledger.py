@@ -1,0 +1,264 @@
+"""The scripts of waiting rooms as Python functions: arrive, admit, enter. Also opens and reads rooms.
+
+A room is one hash in the reservation store, and a hash of its arrivals: both have one slot of their own in a Cluster.
+Every function makes one round trip; a store that does not answer raises StoreUnreachable.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from redis import Redis
+
+from seckill.store import scripts
+from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
+from seckill.store.client import answers_of, ask
+from seckill.store.keys import room_id, room_keys_of
+from seckill.waiting_room.permutation import place_of
+
+T = TypeVar("T")
+
+# How long somebody whose place was called has to come. It counts from the call, also for people who are there.
+GRACE_MS = 120_000
+
+
+class Arrived(StrEnum):
+    UNAVAILABLE = "unavailable"
+    ALREADY_ARRIVED = "already_arrived"
+    ARRIVED = "arrived"
+
+
+class Admitted(StrEnum):
+    UNAVAILABLE = "unavailable"
+    NOT_OPEN = "not_open"
+    CALLED_BEFORE = "called_before"
+    ADMITTED = "admitted"
+
+
+class Entered(StrEnum):
+    UNAVAILABLE = "unavailable"
+    ALREADY_ENTERED = "already_entered"
+    NO_PLACE = "no_place"
+    NOT_CALLED = "not_called"
+    LAPSED = "lapsed"
+    ENTERED = "entered"
+
+
+class RoomState(StrEnum):
+    """What the last look at the sale found. People are called while it is `open`; the last two are for good."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    SOLD_OUT = "sold_out"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A waiting room at `now_ms` of the store's clock. Places and arrivals count from 0.
+
+    `early` is how many came before the opening; None until then. `called` places were called, to `admitted` people who
+    were there; the first `lapsed` of them have lapsed, except for people who have entered. `inside` are people who were
+    called and have neither reserved nor let their time pass. `left` None: unlimited. `pace` is in people a minute.
+    """
+
+    now_ms: int
+    opens_ms: int
+    key: bytes
+    arrivals: int
+    early: int | None
+    called: int
+    admitted: int
+    entered: int
+    lapsed: int
+    pace: int
+    state: RoomState
+    left: int | None
+    inside: int
+
+    @property
+    def waiting(self) -> int:
+        return max(self.arrivals - self.called, 0)
+
+    def place(self, arrival: int) -> int | None:
+        """None before the opening."""
+        return None if self.early is None else place_of(arrival, early=self.early, key=self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a room is made of. The counts are 0, unless it is one that was lost: PostgreSQL remembers its own, and
+    `reservations` are those made so far in the sale."""
+
+    opens_ms: int
+    key: bytes
+    arrivals: int = 0
+    early: int | None = None
+    called: int = 0
+    reservations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    word: Arrived
+    number: int = 0
+    entered: bool = False
+
+
+def ask_room(step: Callable[[Redis], T], *, sale_id: int) -> T:
+    return ask(step, item_id=room_id(sale_id))
+
+
+def open_room(*, sale_id: int, terms: Terms) -> None:
+    """Make the room. What is there already stays: a second call changes nothing."""
+    fields: dict[str, str | int] = {
+        "opens_ms": terms.opens_ms,
+        "key": terms.key.hex(),
+        "arrivals": terms.arrivals,
+        "called": terms.called,
+        "admitted": terms.called,
+        "entered": 0,
+        "next_ms": terms.opens_ms,
+        "lapsed": 0,
+        "lapsed_admitted": terms.called,
+        "lapsed_reservations": terms.reservations,
+    }
+    if terms.early is not None:
+        fields["early"] = terms.early
+
+    def write(client: Redis) -> None:
+        pipeline = client.pipeline(transaction=True)
+        for name, value in fields.items():
+            pipeline.hsetnx(room_keys_of(sale_id).room, name, str(value))
+        answers_of(pipeline)
+
+    ask_room(write, sale_id=sale_id)
+
+
+def arrive(*, sale_id: int, account_id: int, claimed: int | None = None, given_up: int | None = None) -> Arrival:
+    """The account's arrival number, the same each time. Told when replicas have it (SECKILL_YES_REPLICAS).
+
+    `claimed` is that of its token, if the store has none; `given_up` one that has lapsed and is to be replaced.
+    """
+    keys = room_keys_of(sale_id)
+    args: list[scripts.Argument] = [account_id, *("" if number is None else number for number in (claimed, given_up))]
+
+    def run(client: Redis) -> list[str]:
+        with PinnedConnection(client) as connection:
+            answer = scripts.ARRIVE.run_packed(connection, keys=(keys.room, keys.arrivals), args=args)
+            if answer[0] == Arrived.ARRIVED:
+                wait_for_replicas(connection)
+            elif answer[0] == Arrived.ALREADY_ARRIVED:
+                wait_for_what_was_read(connection, item_id=room_id(sale_id))
+            return answer
+
+    word, _now_ms, number = ask_room(run, sale_id=sale_id)
+    return Arrival(Arrived(word), *known_arrival(number)) if number else Arrival(Arrived(word))
+
+
+def known_arrival(text: str) -> tuple[int, bool]:
+    """An account's entry: its arrival number, and whether it has entered."""
+    return int(text.removesuffix("*")), text.endswith("*")
+
+
+def admit(
+    *,
+    sale_id: int,
+    called_before: int,
+    looked_at: int,
+    present: list[int],
+    pace: int,
+    state: RoomState,
+    left: int | None,
+    reservations: int,
+) -> tuple[Admitted, int]:
+    """Call the next places: the word, and how many are called now. `present` as in admit.lua."""
+    keys = room_keys_of(sale_id)
+    args: list[scripts.Argument] = [
+        called_before,
+        looked_at,
+        "".join(f"{places:06}" for places in present),
+        pace,
+        state.value,
+        "" if left is None else left,
+        reservations,
+        GRACE_MS,
+    ]
+    answer = ask_room(
+        lambda client: scripts.ADMIT.run(client, keys=[keys.room, keys.steps], args=args), sale_id=sale_id
+    )
+    return Admitted(answer[0]), int(answer[2] or 0)
+
+
+def enter(*, sale_id: int, account_id: int, arrival: int, place: int) -> Entered:
+    """Let the account in, if its place was called. Each account is counted once."""
+    keys = room_keys_of(sale_id)
+    args: list[scripts.Argument] = [account_id, arrival, place]
+    answer = ask_room(
+        lambda client: scripts.ENTER.run(client, keys=[keys.room, keys.arrivals], args=args), sale_id=sale_id
+    )
+    return Entered(answer[0])
+
+
+def read_room(*, sale_id: int) -> Room | None:
+    """None if the store does not have the room, or a part of it is damaged."""
+    return ask_room(lambda client: read_rooms(client, [sale_id])[sale_id], sale_id=sale_id)
+
+
+def read_rooms(client: Redis, sale_ids: list[int]) -> dict[int, Room | None]:
+    """The rooms of one server, in one round trip."""
+    pipeline = client.pipeline(transaction=False)
+    pipeline.time()
+    for sale_id in sale_ids:
+        pipeline.hgetall(room_keys_of(sale_id).room)
+    (seconds, microseconds), *found = answers_of(pipeline)
+    now_ms = int(seconds) * 1000 + int(microseconds) // 1000
+    return {sale_id: room_from(fields, now_ms=now_ms) for sale_id, fields in zip(sale_ids, found, strict=True)}
+
+
+def find_arrival(*, sale_id: int, account_id: int) -> tuple[Room | None, Arrival | None]:
+    """The room, and the arrival of the account in it; None if it has none."""
+    keys = room_keys_of(sale_id)
+
+    def read(client: Redis) -> tuple[Room | None, Any]:
+        pipeline = client.pipeline(transaction=False)
+        pipeline.time()
+        pipeline.hgetall(keys.room)
+        pipeline.hget(keys.arrivals, str(account_id))
+        (seconds, microseconds), fields, entry = answers_of(pipeline)
+        return room_from(fields, now_ms=int(seconds) * 1000 + int(microseconds) // 1000), entry
+
+    room, entry = ask_room(read, sale_id=sale_id)
+    return room, Arrival(Arrived.ALREADY_ARRIVED, *known_arrival(entry.decode())) if entry else None
+
+
+def room_from(fields: Any, *, now_ms: int) -> Room | None:
+    """The hash of a room as it is read."""
+    try:
+        opens_ms, arrivals = int(fields[b"opens_ms"]), int(fields[b"arrivals"])
+        # The first call after the opening fixes it, and nobody has come in between.
+        early = int(fields[b"early"]) if b"early" in fields else arrivals if now_ms >= opens_ms else None
+        return Room(
+            now_ms=now_ms,
+            opens_ms=opens_ms,
+            key=bytes.fromhex(fields[b"key"].decode()),
+            arrivals=arrivals,
+            early=early,
+            called=int(fields[b"called"]),
+            admitted=int(fields[b"admitted"]),
+            entered=int(fields[b"entered"]),
+            lapsed=int(fields[b"lapsed"]),
+            pace=int(fields.get(b"pace", 0)),
+            state=RoomState(fields.get(b"state", b"open").decode()),
+            left=int(fields[b"left"]) if fields.get(b"left") else None,
+            inside=int(fields.get(b"inside", 0)),
+        )
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def remove_room(*, sale_id: int) -> None:
+    """Delete the room from the store, in one command, when its sale is over for good."""
+    keys = room_keys_of(sale_id)
+    ask_room(lambda client: client.unlink(keys.room, keys.arrivals, keys.steps), sale_id=sale_id)

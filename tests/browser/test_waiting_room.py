@@ -1,0 +1,60 @@
+"""A waiting room in a browser: two tabs, one place, a call and a purchase; and the same without JavaScript."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.browser.conftest import width_of
+from tests.steps.shop import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+# The opening, the question that comes after it at a moment by chance, and the next sweep, on a busy machine.
+CALLED_MS = 60_000
+
+
+@pytest.fixture
+def waiting(product: Product) -> SaleItem:
+    return make_item(product, quantity=2, opens_in_seconds=12, has_room=True)
+
+
+def test_the_page_waits_for_its_place_and_goes_on_when_it_is_called(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, waiting: SaleItem
+) -> None:
+    # Given a buyer with the sale on a phone, in two tabs
+    context = browser.new_context(locale="en-GB", viewport={"width": 360, "height": 740})
+    sign_in(context, buyer)
+    first, second = context.new_page(), context.new_page()
+    for page in (first, second):
+        page.goto(f"{live_shop}/sales/{waiting.sale_id}/")
+        expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+        expect(page.locator("[data-buy]")).to_have_text("Not your turn yet")
+        expect(page.locator("[data-buy]")).to_be_disabled()
+    assert width_of(first) <= 360
+    # When the sale has opened and the place is called
+    for page in (first, second):
+        expect(page.locator("[data-room-headline]")).to_have_text("It is your turn", timeout=CALLED_MS)
+    # Then the buyer reserves as in any other sale
+    first.click("[data-buy]")
+    expect(first.locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
+
+
+def test_without_javascript_a_page_reloads_itself_until_the_place_is_called(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, waiting: SaleItem
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    sign_in(context, buyer)
+    page = context.new_page()
+    page.goto(f"{live_shop}/zh-hans/sales/{waiting.sale_id}/")
+    page.click("text=进入等候室")
+    page.click("text=开始排队")
+    expect(page.locator(".room-headline")).to_have_text("您已在等候室")
+    expect(page.locator(".room-headline")).to_have_text("轮到您了", timeout=CALLED_MS)
+    page.click("text=抢购 龙井茶")
+    page.click("[data-buy]")
+    page.wait_for_url("**/reservations/**")

@@ -1,0 +1,237 @@
+"""A line as it moves: two sweeps at once, wrong clocks, people who come too late, a store that lost everything."""
+
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders.tasks import move_waiting_rooms
+from seckill.models import Sale, SaleItem
+from seckill.store.client import StoreUnreachable
+from seckill.store.keys import keys_of, room_keys_of
+from seckill.waiting_room import admission
+from seckill.waiting_room.line import NotLetIn, join, why_not_let_in
+from seckill.waiting_room.presence import presence
+from seckill.waiting_room.room_ledger import GRACE_MS, RoomState, arrive, read_room
+from shop.models import Product
+from shop.times.timestamps import now_ms
+from tests.steps.at_once import at_once
+from tests.steps.shop import make_item
+from tests.steps.store import store_away
+from tests.steps.waiting_room import join as join_by_api
+from tests.steps.waiting_room import joined, open_now, place_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def waiting(product: Product) -> SaleItem:
+    """A sale with a waiting room that opens in five minutes, with fifty units."""
+    item = make_item(product, quantity=50, opens_in_seconds=300, has_room=True)
+    move_waiting_rooms()
+    return item
+
+
+def arrivals(item: SaleItem, count: int) -> list[int]:
+    return [arrive(sale_id=item.sale_id, account_id=account).number for account in range(1, count + 1)]
+
+
+def called_in(item: SaleItem) -> int:
+    room = read_room(sale_id=item.sale_id)
+    assert room is not None
+    return room.called
+
+
+def sale_of(item: SaleItem) -> Sale:
+    return admission.moving_sales().get(pk=item.sale_id)
+
+
+def test_sweeps_at_once_do_not_double_the_pace(waiting: SaleItem) -> None:
+    arrivals(waiting, 40)
+    open_now(waiting)
+    Sale.objects.update(pace=60)
+    sale = sale_of(waiting)
+    room = read_room(sale_id=waiting.sale_id)
+    assert room is not None
+    called = at_once([lambda: admission.call_next(sale, room, backlog=0)] * 8)
+    # A second has passed since the opening: one person then, and one now. A busy machine takes some time more.
+    assert called_in(waiting) == max(called)
+    assert 2 <= called_in(waiting) <= 4
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_the_clock_of_a_web_server_decides_nothing(
+    product: Product, buyer: User, rival: User, settings: Settings, hours: int
+) -> None:
+    item = make_item(product, opens_in_seconds=300, has_room=True, closes_in_seconds=1800)
+    move_waiting_rooms()
+    off = timezone.now() + timedelta(hours=hours)
+    with (
+        mock.patch("django.utils.timezone.now", return_value=off),
+        mock.patch("time.time", return_value=off.timestamp()),
+    ):
+        token = joined(item, buyer)["place_token"]
+        assert place_of(item, token)["state"] == "before_opening"
+        assert why_not_let_in(sale_id=item.sale_id, account_id=buyer.pk) is NotLetIn.PLACE_NOT_CALLED
+    open_now(item)
+    presence.write()
+    with (
+        mock.patch("django.utils.timezone.now", return_value=off),
+        mock.patch("time.time", return_value=off.timestamp()),
+    ):
+        assert join_by_api(item, rival).json()["arrival"] == 1
+        assert place_of(item, token)["place"] == 1
+    move_waiting_rooms()
+    assert why_not_let_in(sale_id=item.sale_id, account_id=buyer.pk) is None
+
+
+def test_somebody_who_comes_after_the_call_and_its_grace_gets_a_new_place(
+    waiting: SaleItem, buyer: User, rival: User, store: Any
+) -> None:
+    first = joined(waiting, buyer)
+    open_now(waiting)
+    move_waiting_rooms()
+    other = joined(waiting, rival)
+    age_steps(waiting, store)
+    move_waiting_rooms()
+    assert why_not_let_in(sale_id=waiting.sale_id, account_id=buyer.pk) is NotLetIn.PLACE_NEEDED
+    assert place_of(waiting, first["place_token"])["state"] == "lapsed"
+    again = joined(waiting, buyer, place_token=first["place_token"])
+    assert (first["arrival"], other["arrival"], again["arrival"]) == (0, 1, 2)
+    assert again["state"] == "waiting"
+
+
+def test_somebody_who_came_in_time_stays_in(waiting: SaleItem, buyer: User, store: Any) -> None:
+    token = joined(waiting, buyer)["place_token"]
+    open_now(waiting)
+    move_waiting_rooms()
+    assert why_not_let_in(sale_id=waiting.sale_id, account_id=buyer.pk) is None
+    age_steps(waiting, store)
+    move_waiting_rooms()
+    assert why_not_let_in(sale_id=waiting.sale_id, account_id=buyer.pk) is None
+    assert place_of(waiting, token)["state"] == joined(waiting, buyer)["state"] == "called"
+
+
+def age_steps(item: SaleItem, store: Any) -> None:
+    """The time of everybody who was called is over."""
+    key = room_keys_of(item.sale_id).steps
+    for number, step in enumerate(store.lrange(key, 0, -1)):
+        at_ms, _, counts = step.decode().partition(":")
+        store.lset(key, number, f"{int(at_ms) - GRACE_MS}:{counts}")
+
+
+def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
+    """Of forty people the last ten of the line are there, and three of them are called."""
+    arrivals(waiting, 40)
+    move_waiting_rooms()
+    open_now(waiting)
+    Sale.objects.update(pace=120)
+    room = read_room(sale_id=waiting.sale_id)
+    assert room is not None
+    there = [arrival for arrival in range(40) if (room.place(arrival) or 0) >= 30]
+    for arrival in there:
+        presence.note(sale_id=waiting.sale_id, arrival=arrival, now_ms=room.now_ms)
+    presence.write()
+    move_waiting_rooms()
+    assert 33 <= called_in(waiting) <= 35
+
+
+def test_somebody_who_has_just_come_is_there(waiting: SaleItem) -> None:
+    """Though the process that told the place has not written it down yet."""
+    presence.note(sale_id=waiting.sale_id, arrival=9, now_ms=now_ms())
+    presence.write()
+    arrivals(waiting, 3)
+    open_now(waiting)
+    move_waiting_rooms()
+    room = read_room(sale_id=waiting.sale_id)
+    assert room is not None
+    assert (room.called, room.admitted) == (3, 3)
+
+
+def test_a_cache_server_that_is_away_keeps_nobody_out(waiting: SaleItem, settings: Settings) -> None:
+    arrivals(waiting, 3)
+    presence.write()
+    open_now(waiting)
+    store_away(settings, "default")
+    move_waiting_rooms()
+    assert called_in(waiting) == 3
+
+
+def test_a_store_that_lost_everything_gets_the_room_again_and_its_holders_their_places(
+    waiting: SaleItem, buyer: User, rival: User, stranger: User, store: Any
+) -> None:
+    tokens = {user: joined(waiting, user)["place_token"] for user in (buyer, rival)}
+    open_now(waiting)
+    Sale.objects.update(pace=1)
+    move_waiting_rooms()
+    before = {user: place_of(waiting, token)["place"] for user, token in tokens.items()}
+    store.delete(*[getattr(room_keys_of(waiting.sale_id), name) for name in ("room", "arrivals", "steps")])
+    assert join_by_api(waiting, buyer).status_code == 503
+    move_waiting_rooms()
+    assert joined(waiting, stranger)["arrival"] == 2
+    again = {user: joined(waiting, user, place_token=token) for user, token in tokens.items()}
+    assert {user: found["place"] for user, found in again.items()} == before
+    assert {user: found["place_token"] for user, found in again.items()} == tokens
+    assert called_in(waiting) == 1
+
+
+def test_a_token_of_somebody_else_brings_nothing_back(waiting: SaleItem, buyer: User, rival: User) -> None:
+    token = joined(waiting, buyer)["place_token"]
+    assert joined(waiting, rival, place_token=token)["arrival"] == 1
+    assert joined(waiting, rival, place_token="q1.nonsense")["arrival"] == 1
+
+
+def test_a_place_is_told_when_replicas_have_it(waiting: SaleItem, settings: Settings) -> None:
+    settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS = 1, 1
+    for _ in range(2):
+        # It was written the first time, and must not be told the second time either.
+        with pytest.raises(StoreUnreachable, match="of 1 replicas"):
+            join(sale_id=waiting.sale_id, account_id=7)
+    settings.SECKILL_YES_REPLICAS = 0
+    found = join(sale_id=waiting.sale_id, account_id=7)
+    assert found is not None
+    assert found.arrival == 0
+
+
+@pytest.mark.parametrize(("backlog", "pace"), [(0, 3000), (2500, 1500), (4999, 60), (50_000, 60)])
+def test_work_that_waits_slows_the_line_down(backlog: int, pace: int) -> None:
+    assert admission.pace_for(backlog) == pace
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({"state": "open"}, RoomState.OPEN),
+        ({"state": "paused"}, RoomState.PAUSED),
+        ({"closes_ms": 1}, RoomState.CLOSED),
+        ({"left": 0, "sold": 50}, RoomState.SOLD_OUT),
+        # They may come back.
+        ({"left": 0, "held": 50}, RoomState.OPEN),
+        ({"incarnation": "0" * 40}, RoomState.PAUSED),
+    ],
+)
+def test_everybody_hears_within_a_second_what_the_line_can_still_give(
+    waiting: SaleItem, store: Any, change: dict[str, Any], state: RoomState
+) -> None:
+    arrivals(waiting, 1)
+    open_now(waiting)
+    store.hset(keys_of(waiting.pk).item, mapping=change)
+    move_waiting_rooms()
+    room = read_room(sale_id=waiting.sale_id)
+    assert room is not None
+    assert room.state is state
+    assert room.called == (1 if change.get("state") == "open" else 0)
+
+
+def test_the_room_leaves_the_store_a_day_after_the_end(waiting: SaleItem, store: Any) -> None:
+    arrivals(waiting, 1)
+    assert admission.remove_old_rooms() == 0
+    Sale.objects.update(
+        opens_at=timezone.now() - timedelta(days=2), closes_at=timezone.now() - timedelta(days=1, hours=1)
+    )
+    assert admission.remove_old_rooms() == 1
+    assert store.keys("*sale-*") == []

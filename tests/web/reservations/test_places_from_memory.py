@@ -1,0 +1,82 @@
+"""A place in a waiting room: what the gate tells is what the view tells (`shadow` compares)."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from orders.tasks import move_waiting_rooms
+from seckill.models import SaleItem
+from seckill.store.keys import keys_of, room_keys_of
+from seckill.waiting_room import place_tokens
+from seckill.waiting_room.presence import presence, read_present
+from shop.models import Product
+from shop.times.timestamps import now_ms
+from tests.steps.shop import make_item
+from tests.steps.waiting_room import ask_place, joined, open_now, place_of
+from tests.web.reservations.shadow import Shadow
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def waiting(product: Product) -> SaleItem:
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    move_waiting_rooms()
+    return item
+
+
+def test_before_the_opening_and_after_it(waiting: SaleItem, buyer: User, rival: User, shadow: Shadow) -> None:
+    tokens = [joined(waiting, user)["place_token"] for user in (buyer, rival)]
+    assert [place_of(waiting, token)["place"] for token in tokens] == [None, None]
+    open_now(waiting)
+    assert sorted(place_of(waiting, token)["place"] for token in tokens) == [1, 2]
+    move_waiting_rooms()
+    assert {place_of(waiting, token)["state"] for token in tokens} == {"called"}
+    # Those who join are for the view.
+    assert shadow.answered == [False] * 2 + [True] * 6
+
+
+@pytest.mark.parametrize("state", ["paused", "closed", "sold_out"])
+def test_a_line_that_stands_and_one_that_is_over(
+    waiting: SaleItem, buyer: User, rival: User, shadow: Shadow, store: object, state: str
+) -> None:
+    token = joined(waiting, buyer)["place_token"]
+    open_now(waiting)
+    changed = {"paused": {"state": "paused"}, "closed": {"closes_ms": 1}, "sold_out": {"left": 0, "sold": 5}}[state]
+    store.hset(keys_of(waiting.pk).item, mapping=changed)  # type: ignore[attr-defined]
+    move_waiting_rooms()
+    found = place_of(waiting, token)
+    assert found["state"] == ("waiting" if state == "paused" else state)
+    assert found["wait_seconds"] is None
+    assert shadow.answered[-1]
+
+
+def test_only_the_view_knows_whether_somebody_whose_time_is_over_has_entered(
+    waiting: SaleItem, buyer: User, shadow: Shadow, store: object
+) -> None:
+    token = joined(waiting, buyer)["place_token"]
+    open_now(waiting)
+    store.hset(room_keys_of(waiting.sale_id).room, mapping={"early": 1, "called": 1, "lapsed": 1})  # type: ignore[attr-defined]
+    assert place_of(waiting, token)["state"] == "lapsed"
+    store.hset(room_keys_of(waiting.sale_id).arrivals, str(buyer.pk), "0*")  # type: ignore[attr-defined]
+    assert place_of(waiting, token)["state"] == "called"
+    assert shadow.answered == [False] * 3
+
+
+@pytest.mark.parametrize("change", ["altered", "of another sale", "missing"])
+def test_a_token_that_is_none_is_for_the_view(waiting: SaleItem, buyer: User, shadow: Shadow, change: str) -> None:
+    token = joined(waiting, buyer)["place_token"]
+    other = place_tokens.issue(sale_id=waiting.sale_id + 1, account_id=buyer.pk, arrival=0)
+    answer = ask_place(waiting, {"altered": token[:-1] + "_", "of another sale": other, "missing": ""}[change])
+    assert (answer.status_code, answer.json()["code"]) == (401, "place_invalid")
+    assert answer["WWW-Authenticate"] == "Place"
+    assert shadow.answered == [False, False]
+
+
+def test_a_question_that_memory_answers_is_noted_as_presence(waiting: SaleItem, buyer: User, shadow: Shadow) -> None:
+    token = joined(waiting, buyer)["place_token"]
+    presence._bits.clear()
+    place_of(waiting, token)
+    assert shadow.answered[-1]
+    presence.write()
+    is_present = read_present(sale_id=waiting.sale_id, now_ms=now_ms())
+    assert (is_present(0), is_present(1), is_present(100_000)) == (True, False, False)
