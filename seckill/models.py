@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from modeltranslation.manager import MultilingualManager
 
+from seckill.guards.guard_fields import GuardFields
 from seckill.phase import Phase, phase_of
 from shop.models import Product, Variant
 
@@ -37,8 +38,8 @@ class NoPass(StrEnum):
     CLOSED = "closed"
 
 
-class Sale(models.Model):
-    """A flash-sale campaign: a window, a hold time, some sale items.
+class Sale(GuardFields):
+    """A flash-sale campaign: a window, a hold time, some sale items, and what it asks of its buyers.
 
     Once a sale is published, `closes_at`, `paused` and the terms of its items are changed only by
     `seckill/changes/journal.py`, so that PostgreSQL and the reservation store stay in line.

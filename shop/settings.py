@@ -110,6 +110,8 @@ CHECKOUT_LIMIT: str = rate(env, "CHECKOUT_LIMIT", default="10/10minutes")
 CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default="30/10minutes")
 FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
 PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
+# How many numbers a client tries on average for a pass of a sale with proof of work; demand makes it more.
+PROOF_OF_WORK_TRIES: int = at_least(1, env, "PROOF_OF_WORK_TRIES", default=2000, why="0 would ask for no work")
 SEARCH_LIMIT: str = rate(env, "SEARCH_LIMIT", default="120/minute")
 PASS_LIMIT_BY_NETWORK: str = rate(env, "PASS_LIMIT_BY_NETWORK", default="600/minute")
 SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")

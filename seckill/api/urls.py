@@ -1,12 +1,13 @@
 from django.urls import path
 
-from seckill.api import live_views, views
+from seckill.api import challenge_views, live_views, views
 
 urlpatterns = [
     path("sales/", views.SaleListView.as_view(), name="api-sales"),
     path("sales/<int:pk>/", views.SaleView.as_view(), name="api-sale"),
     path("sales/<int:sale_id>/live/", live_views.SaleLiveView.as_view(), name="api-sale-live"),
     path("sale-items/<int:item_id>/live/", live_views.LiveView.as_view(), name="api-live"),
+    path("sale-items/<int:item_id>/challenges/", challenge_views.ChallengeView.as_view(), name="api-challenges"),
     path("sale-items/<int:item_id>/passes/", views.PassView.as_view(), name="api-passes"),
     path("sale-items/<int:item_id>/reservations/", views.ReservationView.as_view(), name="api-reserve"),
 ]

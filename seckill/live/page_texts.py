@@ -7,6 +7,7 @@ from babel.numbers import format_decimal
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 
+from seckill.guards.guard_texts import guard_texts
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
 from seckill.outcomes import HTTP, Outcome
@@ -21,7 +22,8 @@ def sale_page_texts() -> dict[str, Any]:
             outcome.value: {"title": str(answer.title), "detail": str(answer.detail)}
             for outcome, answer in HTTP.items()
         }
-        | {"unpaid_too_often": unpaid_texts()},
+        | {"unpaid_too_often": unpaid_texts()}
+        | {guard.value: texts for guard, texts in guard_texts().items()},
         "button": {
             "schedule": _("Reserve at the start"),
             "scheduled": _("Waiting for the start – press to cancel"),

@@ -1,17 +1,21 @@
-"""Opening and end of an item's sale: all that a pass depends on besides its buyer."""
+"""What a pass depends on besides its buyer: opening and end of the item's sale, and the sale's rules for passes."""
 
 from functools import lru_cache
 
+from seckill.guards.guard_fields import PASS_GUARDS
 from seckill.models import Sale, published_items
 from shop.databases.prepared import Prepared
 
 
+FIELDS = ("id", "opens_at", "closes_at", *PASS_GUARDS)
+
+
 def find_sale_times(item_id: int) -> Sale | None:
-    """The item's sale with its times and no other field; None if buyers may not see the item."""
+    """The item's sale with its times and its rules for passes; None if buyers may not see the item."""
     row = prepared_times().first(item_id)
-    return Sale(opens_at=row[0], closes_at=row[1]) if row else None
+    return Sale(**dict(zip(FIELDS, row, strict=True))) if row else None
 
 
 @lru_cache(maxsize=1)
 def prepared_times() -> Prepared:
-    return Prepared(published_items().filter(pk=0).values_list("sale__opens_at", "sale__closes_at"))
+    return Prepared(published_items().filter(pk=0).values_list(*(f"sale__{name}" for name in FIELDS)))

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
+from seckill.guards.guard_fields import ALL_GUARDS
 from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_list import journal_of
@@ -100,11 +101,12 @@ class SaleAdmin(WithHistory, StaffAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [tuple(in_all_languages("name"))]})
+        guards = (_("Keeping scripts out"), {"fields": ALL_GUARDS, "classes": ["collapse"]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
+            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]}), guards]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
         fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", "late_payment", "listed"]
-        return [names, (_("Terms"), {"fields": fields, "description": frozen})]
+        return [names, (_("Terms"), {"fields": fields, "description": frozen}), guards]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
         shown = ["opens_text", "closes_text", "published_at"]

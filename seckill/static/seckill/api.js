@@ -40,11 +40,13 @@ const json = { ...accept, "Content-Type": "application/json" };
 // Signing in elsewhere changes the token, so it is read from its cookie each time.
 const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 
-export async function getPass(url) {
+export async function getPass(url, body = {}) {
   // Public pages bring no token; this call does.
   if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
-  return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: "{}" });
+  return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: JSON.stringify(body) });
 }
+
+export const getChallenge = (url) => getPass(url);
 
 // Sent without cookies: the pass says who is buying.
 export const reserve = (url, pass, units) =>
