@@ -21,10 +21,10 @@ class GuardFields(models.Model):
     )
     account_age_hours = models.PositiveIntegerField(
         _("least age of the account in hours"),
-        default=0,
-        db_default=0,
-        validators=[MaxValueValidator(AGE_HOURS_MAX)],
-        help_text=_("Younger accounts cannot reserve. 0: every account can."),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(AGE_HOURS_MAX)],
+        help_text=_("Younger accounts cannot reserve. Empty: every account can."),
     )
     proof_of_work = models.BooleanField(
         _("proof of work"),

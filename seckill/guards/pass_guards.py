@@ -91,7 +91,7 @@ def check_account(*, sale: Sale, buyer_id: int) -> None:
     joined_at, is_confirmed = User.objects.values_list("date_joined", confirmed).get(pk=buyer_id)
     if sale.needs_confirmed_mail and not is_confirmed:
         raise GuardRefused(Guard.MAIL_NOT_CONFIRMED)
-    wait = joined_at + timedelta(hours=sale.account_age_hours) - timezone.now()
+    wait = joined_at + timedelta(hours=sale.account_age_hours or 0) - timezone.now()
     if sale.account_age_hours and wait > timedelta(0):
         raise GuardRefused(Guard.ACCOUNT_TOO_NEW, retry_after_seconds=math.ceil(wait.total_seconds()))
 

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='historicalsale',
             name='account_age_hours',
-            field=models.PositiveIntegerField(db_default=0, default=0, help_text='Younger accounts cannot reserve. 0: every account can.', validators=[django.core.validators.MaxValueValidator(87600)], verbose_name='least age of the account in hours'),
+            field=models.PositiveIntegerField(blank=True, help_text='Younger accounts cannot reserve. Empty: every account can.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(87600)], verbose_name='least age of the account in hours'),
         ),
         migrations.AddField(
             model_name='historicalsale',
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='sale',
             name='account_age_hours',
-            field=models.PositiveIntegerField(db_default=0, default=0, help_text='Younger accounts cannot reserve. 0: every account can.', validators=[django.core.validators.MaxValueValidator(87600)], verbose_name='least age of the account in hours'),
+            field=models.PositiveIntegerField(blank=True, help_text='Younger accounts cannot reserve. Empty: every account can.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(87600)], verbose_name='least age of the account in hours'),
         ),
         migrations.AddField(
             model_name='sale',

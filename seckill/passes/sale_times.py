@@ -6,7 +6,6 @@ from seckill.guards.guard_fields import PASS_GUARDS
 from seckill.models import Sale, published_items
 from shop.databases.prepared import Prepared
 
-
 FIELDS = ("id", "opens_at", "closes_at", *PASS_GUARDS)
 
 
