@@ -21,6 +21,7 @@ from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from orders.report import kept_sums
+from orders.units import one_for_each
 from seckill.changes.journal import sweep_changes
 from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
@@ -236,10 +237,10 @@ def keep_sale_reports() -> int:
 
 @sweep(queue="celery", every_seconds=3600.0)
 def clear_old_rows() -> int:
-    """Remove old carts of guests, and old answers that were kept for repeated calls."""
+    """Remove old carts of guests, old answers that were kept for repeated calls, and marks of addresses and cards."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
-        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls()
+        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls() + one_for_each.forget_old()
         count += removed
         if not removed:
             break

@@ -14,7 +14,7 @@ from orders.account.person_data import mail_addresses
 from orders.idempotent_calls import forget_calls_of
 from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
-from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
+from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, Served, ShippingAddress
 from orders.models.order import LACKS_INVOICE
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
@@ -85,6 +85,7 @@ def remove_person_from_orders(user: User) -> None:
         # An invoice of an older release, which would name nobody later.
         write_if_missing(order_id=order_id)
     ShippingAddress.objects.filter(order__buyer=user).delete()
+    Served.objects.filter(order__buyer=user).delete()
     orders.update(email="", language="", buyer_note="", billing_address="", vat_number="")
     Mail.objects.filter(order__buyer=user, sent_at=None).exclude(last_error="").update(last_error=NO_ADDRESS)
     forget_calls_of(buyer_id=user.pk)

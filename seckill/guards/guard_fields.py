@@ -50,16 +50,18 @@ class GuardFields(models.Model):
         help_text=_("As many accounts of one browser can reserve. Empty: no limit."),
     )
     one_per_address = models.BooleanField(
-        _("one unit for each delivery address"),
+        _("one purchase for each delivery address"),
         default=False,
         db_default=False,
-        help_text=_("Checked before a buyer pays. Flats of one house are told apart by their number only."),
+        help_text=_("Of each item. A second order to an address cannot be paid. Spelling and names do not count."),
     )
     one_per_card = models.BooleanField(
-        _("one unit for each payment card"),
+        _("one purchase for each payment card"),
         default=False,
         db_default=False,
-        help_text=_("A second payment with a card is refunded, where the payment company tells cards apart."),
+        help_text=_(
+            "Of each item. A second payment is refunded, where the payment company tells the shop cards apart."
+        ),
     )
 
     class Meta:

@@ -33,12 +33,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='historicalsale',
             name='one_per_address',
-            field=models.BooleanField(db_default=False, default=False, help_text='Checked before a buyer pays. Flats of one house are told apart by their number only.', verbose_name='one unit for each delivery address'),
+            field=models.BooleanField(db_default=False, default=False, help_text='Of each item. A second order to an address cannot be paid. Spelling and names do not count.', verbose_name='one purchase for each delivery address'),
         ),
         migrations.AddField(
             model_name='historicalsale',
             name='one_per_card',
-            field=models.BooleanField(db_default=False, default=False, help_text='A second payment with a card is refunded, where the payment company tells cards apart.', verbose_name='one unit for each payment card'),
+            field=models.BooleanField(db_default=False, default=False, help_text='Of each item. A second payment is refunded, where the payment company tells the shop cards apart.', verbose_name='one purchase for each payment card'),
         ),
         migrations.AddField(
             model_name='historicalsale',
@@ -68,12 +68,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='sale',
             name='one_per_address',
-            field=models.BooleanField(db_default=False, default=False, help_text='Checked before a buyer pays. Flats of one house are told apart by their number only.', verbose_name='one unit for each delivery address'),
+            field=models.BooleanField(db_default=False, default=False, help_text='Of each item. A second order to an address cannot be paid. Spelling and names do not count.', verbose_name='one purchase for each delivery address'),
         ),
         migrations.AddField(
             model_name='sale',
             name='one_per_card',
-            field=models.BooleanField(db_default=False, default=False, help_text='A second payment with a card is refunded, where the payment company tells cards apart.', verbose_name='one unit for each payment card'),
+            field=models.BooleanField(db_default=False, default=False, help_text='Of each item. A second payment is refunded, where the payment company tells the shop cards apart.', verbose_name='one purchase for each payment card'),
         ),
         migrations.AddField(
             model_name='sale',

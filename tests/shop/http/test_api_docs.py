@@ -16,6 +16,7 @@ from django.utils.html import escape
 
 from orders.life.cancelling import CancelOutcome
 from orders.payments.sessions import StartOutcome
+from seckill.guards.pass_guards import Guard
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
@@ -47,6 +48,7 @@ def codes_in_the_source() -> Iterator[str]:
                 yield from literal_codes(node)
     yield from (outcome for outcome in Outcome if outcome not in ACCEPTED)
     yield from NoPass
+    yield from Guard
     yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
     yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}
     yield from OF_DRF
