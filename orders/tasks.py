@@ -16,6 +16,7 @@ from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.preflight import readiness
 from orders.rehearsal import running, written_orders
+from orders.reminders import due_reminders, reminder_mails
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
@@ -249,10 +250,17 @@ def clear_old_rows() -> int:
 
 @sweep(queue="mail", every_seconds=5.0)
 def send_mails() -> int:
-    """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first."""
+    """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first, reminders last."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
-    return sent + sending.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+    sent += sending.send_due(seconds_max=BUDGET_SECONDS * 0.75 - (time.monotonic() - started))
+    return sent + reminder_mails.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+
+
+@sweep(queue="mail", every_seconds=due_reminders.SWEEP_SECONDS)
+def make_reminders_due() -> int:
+    """Find the reminders whose time has come, and remove those of sales that are over."""
+    return due_reminders.make_due()
 
 
 @sweep(queue="expiry", every_seconds=1.0)

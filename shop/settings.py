@@ -112,6 +112,8 @@ FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
 PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
 # How many numbers a client tries on average for a pass of a sale with proof of work; demand makes it more.
 PROOF_OF_WORK_TRIES: int = at_least(1, env, "PROOF_OF_WORK_TRIES", default=2000, why="0 would ask for no work")
+REMINDER_LIMIT: str = rate(env, "REMINDER_LIMIT", default="20/10minutes")
+REMINDER_LIMIT_BY_MAILBOX: str = rate(env, "REMINDER_LIMIT_BY_MAILBOX", default="3/day")
 SEARCH_LIMIT: str = rate(env, "SEARCH_LIMIT", default="120/minute")
 PASS_LIMIT_BY_NETWORK: str = rate(env, "PASS_LIMIT_BY_NETWORK", default="600/minute")
 SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
@@ -146,6 +148,8 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_serv
 EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.get("EMAIL_USE_TLS", False), mail_server.get("EMAIL_USE_SSL", False)
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
+# Reminders of a sale leave within this time before its opening.
+REMINDER_LEAD_SECONDS: int = at_least(600, env, "REMINDER_LEAD_SECONDS", default=3600, why="mails take time")
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
 from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, Served, ShippingAddress
 from orders.models.order import LACKS_INVOICE
+from orders.reminders.subscribing import reminders_of_person
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # These orders do not change any more by themselves.
@@ -67,7 +68,9 @@ def delete_account(user_id: int) -> None:
 
 
 def remove_belongings(user: User) -> None:
-    AccountMail.objects.filter(to__in=mail_addresses(user)).delete()
+    emails = mail_addresses(user)
+    AccountMail.objects.filter(to__in=emails).delete()
+    reminders_of_person(user.pk, emails=emails).delete()
     for model in (Address, ApiToken, BuyerLanguage, EmailAddress, Authenticator):
         rows: QuerySet[Any] = model.objects.filter(user=user)
         rows.delete()

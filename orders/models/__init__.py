@@ -17,6 +17,7 @@ from orders.models.order_line import OrderLine
 from orders.models.payment import Payment, PaymentEvent, RecordedPayment
 from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.rehearsal import Rehearsal
+from orders.models.reminder import Reminder
 from orders.models.served import Served
 from orders.models.shipping import ShippingMethod, ShippingPrice
 from orders.models.store_repair import StoreRepair
@@ -44,6 +45,7 @@ __all__ = [
     "Refund",
     "RefundLine",
     "Rehearsal",
+    "Reminder",
     "Served",
     "ShippingAddress",
     "ShippingMethod",

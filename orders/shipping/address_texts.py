@@ -9,6 +9,6 @@ def address_needed_text() -> str:
 
 def address_taken_text() -> str:
     return _(
-        "This sale has one purchase for each delivery address, and another order goes to this one. Nothing was charged. "
-        "You can have it sent to another address, or cancel."
+        "This sale has one purchase for each delivery address, and another order goes to this one. "
+        "Nothing was charged. You can have it sent to another address, or cancel."
     )

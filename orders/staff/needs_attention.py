@@ -36,8 +36,8 @@ EXPLANATIONS = {
         "The buyer paid twice. The second payment is refunded automatically. The order stays paid."
     ),
     Attention.ONE_EACH: gettext_lazy(
-        "The sale has one purchase for each delivery address or payment card, and this was a second one. The payment is "
-        "refunded automatically. The buyer may ask about it."
+        "The sale has one purchase for each delivery address or payment card, and this was a second one. "
+        "The payment is refunded automatically. The buyer may ask about it."
     ),
     Attention.REFUND_FAILS: gettext_lazy(
         "The provider does not accept the refund. See the error under the order's payments, and refund it on the "

@@ -33,7 +33,11 @@ class AccountMailText:
 
 def account_message(template_prefix: str, *, to: str, facts: Facts) -> EmailMultiAlternatives:
     """The mail for which allauth has a template of this name."""
-    text = MAIL_TEXTS[template_prefix](facts)
+    return written(MAIL_TEXTS[template_prefix](facts), to=to)
+
+
+def written(text: AccountMailText, *, to: str) -> EmailMultiAlternatives:
+    """The mail with this text, in the language that is active."""
     context = {
         "text": text,
         "language": translation.get_language(),

@@ -14,10 +14,10 @@ from django_redis import get_redis_connection
 from seckill.guards.accounts_of_place import let_in
 from seckill.models import SaleItem
 from shop.accounts.known_places import COOKIE
-from tests.own_store import free_port
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers
 from tests.steps.guarding import ask_pass, confirmed, guarded_by, told_of_pass
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -97,10 +97,7 @@ def test_a_browser_has_passes_for_so_many_accounts(item: SaleItem, buyer: User, 
 
 def test_while_the_cache_server_is_away_buyers_get_in(item: SaleItem, buyer: User, settings: LazySettings) -> None:
     guarded_by(item, accounts_per_network=1)
-    settings.CACHES = {
-        **settings.CACHES,
-        "default": {**settings.CACHES["default"], "LOCATION": f"redis://127.0.0.1:{free_port()}/0"},
-    }
+    store_away(settings, "default")
     assert told_of_pass(item, buyer) == "pass"
 
 
