@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from modeltranslation.manager import MultilingualManager
 
-from seckill.guards.guard_fields import GuardFields
 from seckill.phase import Phase, phase_of
+from seckill.terms.guard_fields import GuardFields
 from shop.models import Product, Variant
 
 # Lua counts in doubles, which are exact up to 2**53. This limit is far below that, and above any real sale.

@@ -243,7 +243,7 @@ class CancelView(JsonAPIView):
         return response
 
     def cancel(self, request: Request, order: Order) -> HttpResponse:
-        answer = cancelling.cancel(order=order)
+        answer = cancelling.cancel(order=order, request=request._request)
         if answer.outcome is CancelOutcome.TOO_OFTEN:
             return cancelled_too_often(answer)
         order = orders_of(request).get(pk=order.pk)

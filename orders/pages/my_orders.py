@@ -207,7 +207,7 @@ def confirm_cancel(request: HttpRequest, order: Order) -> HttpResponse:
     if request.method != "POST" and order.status == OrderStatus.AWAITING_PAYMENT:
         return render(request, "orders/cancel.html", state_of(order))
     if request.method == "POST":
-        answer = cancelling.cancel(order=order)
+        answer = cancelling.cancel(order=order, request=request)
         if answer.outcome is CancelOutcome.NOT_AWAITING_PAYMENT:
             messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
         elif answer.outcome is CancelOutcome.TOO_OFTEN:

@@ -7,7 +7,6 @@ thousands about one unit would disappoint them all.
 import math
 from datetime import timedelta
 
-from django.conf import settings
 from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -19,6 +18,8 @@ from seckill.models import Sale, SaleItem
 from seckill.store.client import StoreUnreachable
 
 SWEEP_SECONDS = 30.0
+# Reminders of a sale leave within this time before its opening.
+LEAD = timedelta(hours=1)
 # The last mails should leave some minutes before the opening.
 SPARE = timedelta(minutes=5)
 # So many people hear of each unit that is back.
@@ -42,8 +43,7 @@ def waiting() -> "QuerySet[Reminder]":
 
 def openings_due() -> int:
     """Of each sale that opens soon, as many as must leave now so that all have left before the opening."""
-    lead = timedelta(seconds=settings.REMINDER_LEAD_SECONDS)
-    soon = Sale.objects.filter(published_at__isnull=False, opens_at__lte=Now() + lead, closes_at__gt=Now())
+    soon = Sale.objects.filter(published_at__isnull=False, opens_at__lte=Now() + LEAD, closes_at__gt=Now())
     counted = soon.filter(reminders__in=waiting()).annotate(count=Count("reminders"))
     due = 0
     for sale_id, opens_at, count in counted.values_list("pk", "opens_at", "count"):

@@ -19,6 +19,8 @@ from shop.http.rate_limits import LimitReached, counted, take
 ALGORITHM = "PBKDF2/SHA-256"
 # Iterations of one try. The shop makes one try for each challenge, in a third of a millisecond.
 ITERATIONS = 1000
+# So many numbers a client tries on average: some seconds on a phone.
+TRIES = 2000
 # A challenge that is fetched when passes can first be had is still good at the opening.
 LIFE_SECONDS = 1200
 # No client must compute longer than so many times the usual work, whatever the demand.
@@ -64,7 +66,7 @@ def work_for(*, sale_id: int, network: str) -> int:
     of_sale = counted(action="proof_by_sale", rate=SALE_RATE, key=str(sale_id))
     of_network = counted(action="proof_by_network", rate=NETWORK_RATE, key=f"{network}:{sale_id}")
     factor = (1 + of_sale / SALE_DOUBLES_AT) * (1 + of_network / NETWORK_DOUBLES_AT)
-    return int(settings.PROOF_OF_WORK_TRIES * min(factor, FACTOR_MAX))
+    return int(TRIES * min(factor, FACTOR_MAX))
 
 
 def read(text: str) -> Payload | None:

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from seckill.guards.guard_fields import PASS_GUARDS
 from seckill.models import Sale, published_items
+from seckill.terms.guard_fields import PASS_GUARDS
 from shop.databases.prepared import Prepared
 
 FIELDS = ("id", "opens_at", "closes_at", *PASS_GUARDS)

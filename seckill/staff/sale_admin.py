@@ -16,7 +16,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
-from seckill.guards.guard_fields import ALL_GUARDS
 from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_list import journal_of
@@ -25,6 +24,7 @@ from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, open_first, state_of
 from seckill.staff.publish_page import Risk, publish_page
 from seckill.staff.sale_form import SaleItemInline
+from seckill.terms.guard_fields import ALL_GUARDS
 from shop.languages.columns import in_all_languages
 from shop.staff.admin_base import StaffAdmin
 from shop.staff.history_pages import WithHistory

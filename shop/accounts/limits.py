@@ -9,6 +9,7 @@ from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.http import HttpRequest
 
+from shop.accounts.client_limits import take_of_client
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached, take
@@ -21,9 +22,13 @@ RESET_BY_MAILBOX = "password_reset_by_mailbox"
 def count_sign_up(request: HttpRequest) -> None:
     """Each form that is sent counts, also one with errors: they say which user names are taken.
 
-    Raises ImmediateHttpResponse with 429.
+    By network and, for a browser that has signed in before, by device. Raises ImmediateHttpResponse with 429.
     """
-    take_or_answer(request, action=SIGN_UP, rate=settings.SIGN_UP_LIMIT, key=client_network(request))
+    rate = settings.SIGN_UP_LIMIT
+    try:
+        take_of_client(request, action=SIGN_UP, by_network=rate, by_device=rate)
+    except LimitReached as error:
+        raise ImmediateHttpResponse(limit_reached(request, error)) from error
 
 
 def count_password_reset(request: HttpRequest, *, mailbox: str) -> None:

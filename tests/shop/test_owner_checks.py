@@ -63,6 +63,7 @@ SIGNED_IN: dict[str, dict[str, str]] = {
     "api-orders": {},
     "orders": {},
     "api-passes": {"item_id": "item"},
+    "api-challenges": {"item_id": "item"},
     "reserve": {"item_id": "item"},
     **{
         name: {}

@@ -93,6 +93,17 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
     CallExample(
         "Reserve",
         "POST",
+        "/api/v1/sale-items/{item_id}/challenges/",
+        "get_challenge",
+        "Get a challenge, in a sale with proof of work",
+        """
+# In any other sale the answer is not_found. The guide for clients has a program that solves it.
+curl -s -X POST $API/sale-items/$ITEM/challenges/ -H "Authorization: Bearer $TOKEN" | field "['code']"
+""",
+    ),
+    CallExample(
+        "Reserve",
+        "POST",
         "/api/v1/sale-items/{item_id}/passes/",
         "get_pass",
         "Get a pass",

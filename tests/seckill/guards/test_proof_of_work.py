@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def proven(item: SaleItem, settings: LazySettings) -> SaleItem:
+def proven(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> SaleItem:
     """An item of a sale with proof of work, which is little here."""
-    settings.PROOF_OF_WORK_TRIES = 20
+    monkeypatch.setattr(proof_of_work, "TRIES", 20)
     return guarded_by(item, proof_of_work=True)
 
 
@@ -65,9 +65,9 @@ def test_a_solved_challenge_is_good_for_one_pass(proven: SaleItem, buyer: User, 
     assert told_of_pass(proven, buyer, proof=proof) == "proof_refused"
 
 
-def test_of_many_calls_with_one_proof_one_gets_a_pass(item: SaleItem, settings: LazySettings) -> None:
+def test_of_many_calls_with_one_proof_one_gets_a_pass(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the cache server, so that it counts for all processes."""
-    settings.PROOF_OF_WORK_TRIES = 5
+    monkeypatch.setattr(proof_of_work, "TRIES", 5)
     challenge = proof_of_work.new_challenge(sale_id=item.sale_id, buyer_id=1, network="192.0.2.1")
     proof = proof_of_work.read(solved(challenge))
     assert proof is not None
@@ -125,9 +125,9 @@ def test_a_proof_that_came_too_late_is_refused(proven: SaleItem, buyer: User, mo
 
 
 def test_the_check_asks_no_database_and_makes_two_hashes(
-    item: SaleItem, settings: LazySettings, django_assert_num_queries: DjangoAssertNumQueries
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    settings.PROOF_OF_WORK_TRIES = 5
+    monkeypatch.setattr(proof_of_work, "TRIES", 5)
     challenge = proof_of_work.new_challenge(sale_id=item.sale_id, buyer_id=1, network="192.0.2.1")
     text = solved(challenge)
     with django_assert_num_queries(0):
@@ -139,9 +139,9 @@ def test_the_check_asks_no_database_and_makes_two_hashes(
 
 
 def test_demand_makes_it_harder_for_the_network_it_comes_from_and_never_without_bound(
-    item: SaleItem, settings: LazySettings
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.PROOF_OF_WORK_TRIES = 1000
+    monkeypatch.setattr(proof_of_work, "TRIES", 1000)
     works = [proof_of_work.work_for(sale_id=item.sale_id, network="192.0.2.1") for _ in range(400)]
     assert 1000 < works[0] < 1200
     assert works == sorted(works)

@@ -1,6 +1,6 @@
 """What staff can ask of the buyers of a sale, so that a script is not a thousand buyers. Each is off at first.
 
-The rules for a pass are in `pass_guards.py`; those about a paid order in `orders/payments/one_for_each.py`.
+The rules for a pass are in `seckill/guards/pass_guards.py`; those about a paid order in `orders/units/one_for_each.py`.
 """
 
 from django.core.validators import MaxValueValidator, MinValueValidator
