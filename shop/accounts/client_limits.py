@@ -1,7 +1,7 @@
 """Limits on one client's attempts, counted by all that is known of it: account, network, device.
 
 One call for each place that scripts would try: each of the three has its own rate, and none means that it does not
-count. A network is the address, of IPv6 its /64. A device has a signed cookie from its last sign-in; programs have none.
+count. A network is the address, of IPv6 its /64. A device has a signed cookie of its last sign-in; programs have none.
 """
 
 from django.http import HttpRequest
