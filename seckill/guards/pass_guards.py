@@ -10,6 +10,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from allauth.account.models import EmailAddress
+from altcha import Payload
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
@@ -73,7 +74,7 @@ def check(call: GuardedCall) -> None:
         raise GuardRefused(Guard.PROOF_REFUSED)
 
 
-def check_proof(call: GuardedCall) -> "proof_of_work.Payload":
+def check_proof(call: GuardedCall) -> Payload:
     if not call.proof:
         raise GuardRefused(Guard.PROOF_NEEDED)
     proof = proof_of_work.read(call.proof)
