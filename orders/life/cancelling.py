@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from orders.life import ended_unpaid, lifecycle
 from orders.life.settlement import settle_now
 from orders.models import Order, OrderStatus
-from shop.accounts.client_limits import take_of_client
+from shop.accounts.limits import take_of_client
 from shop.http.rate_limits import LimitReached
 from shop.times.time_left import duration
 

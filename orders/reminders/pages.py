@@ -38,7 +38,7 @@ def ask(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         raise Http404
     if not target.is_open:
         return redirect(target.path)
-    user_id = request.user.pk
+    user_id: int | None = request.user.pk
     email = subscribing.confirmed_address(user_id) if user_id else ""
     form = None if email else AddressForm(request.POST or None, initial={"email": getattr(request.user, "email", "")})
     context = {"target": target, "email": email, "form": form}
@@ -49,13 +49,13 @@ def ask(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
             return limit_reached(request, error)
         if user_id and "stop" in request.POST:
             subscribing.stop_one(target=target, user_id=user_id)
-        elif email:
+        elif user_id and email:
             language = get_language() or settings.LANGUAGE_CODE
             subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language)
         elif form is not None and form.is_valid():
             context["asked"] = form.cleaned_data["email"]
             subscribe_guest(target, form.cleaned_data["email"])
-    context["waits"] = bool(user_id) and subscribing.of_user(target=target, user_id=user_id)
+    context["waits"] = user_id is not None and subscribing.of_user(target=target, user_id=user_id)
     return render(request, "orders/reminders/ask.html", context)
 
 

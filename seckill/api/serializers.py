@@ -39,7 +39,7 @@ class ChallengeParametersSerializer(serializers.Serializer[Any]):
     keyPrefix = serializers.CharField(help_text="Hexadecimal digits with which the derived key must begin.")
     keySignature = serializers.CharField()
     expiresAt = serializers.IntegerField(help_text="Seconds since 1970.")
-    data = serializers.DictField(child=serializers.IntegerField())
+    data = serializers.DictField(child=serializers.IntegerField())  # type: ignore[assignment]
 
 
 class ChallengeSerializer(serializers.Serializer[Any]):

@@ -170,7 +170,9 @@ class PassView(JsonAPIView):
         try:
             body = pass_body(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
         except GuardRefused as error:
-            challenge = {"challenge_url": reverse("api-challenges", args=[item_id])} if sale.proof_of_work else {}
+            challenge: dict[str, Any] = (
+                {"challenge_url": reverse("api-challenges", args=[item_id])} if sale.proof_of_work else {}
+            )
             return problem(**guard_problem(error), **challenge, server_time=rfc3339(to_ms(now)))
         except HoldsUnpaid as error:
             return problem(**unpaid_too_often(error.retry_after_seconds), server_time=rfc3339(to_ms(now)))

@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 
 from orders.models import OrderStatus
 from seckill.models import SaleItem
-from shop.accounts.client_limits import take_of_client
 from shop.accounts.known_places import COOKIE
+from shop.accounts.limits import take_of_client
 from shop.http.rate_limits import LimitReached
 from shop.models import Product
 from tests.steps.buying import new_buyers, order_of, reserve_by_api, status_of
