@@ -41,6 +41,7 @@ def sale_page_texts() -> dict[str, Any]:
         "announcements": {
             "minute_left": _("One minute until the start."),
             "seconds_left": _("Ten seconds until the start."),
+            "proof": _("Your browser computes for some seconds before it reserves."),
             "open": _("The sale is open."),
             "resumed": _("The sale has resumed."),
             "paused": _("The sale is paused."),

@@ -46,17 +46,20 @@ export class ItemPass {
   }
 
   // Resolves when there is a usable pass. Throws PassRefused; retries temporary errors until `giveUp()` is true.
-  async ensure({ onRetry = () => {}, giveUp = () => false } = {}) {
+  async ensure({ onRetry = () => {}, onProof = () => {}, giveUp = () => false } = {}) {
     if (this.usable || this.unanswered) return;
-    this.fetching ??= this.fetch({ onRetry, giveUp }).finally(() => { this.fetching = null; });
+    this.fetching ??= this.fetch({ onRetry, onProof, giveUp }).finally(() => { this.fetching = null; });
     await this.fetching;
   }
 
-  async fetch({ onRetry, giveUp }) {
+  async fetch({ onRetry, onProof, giveUp }) {
     for (let attempt = 0; ; attempt += 1) {
       try {
         let answer = await getPass(this.url);
-        if (answer.code === "proof_needed") answer = await this.fetchWithProof(answer);
+        if (answer.code === "proof_needed") {
+          onProof();
+          answer = await this.fetchWithProof(answer);
+        }
         if (!answer.ok) throw new PassRefused(answer);
         this.store({ text: answer.body.pass, expiresAt: answer.body.expires_at, unanswered: false });
         return;
