@@ -40,7 +40,7 @@ PUBLIC = {
     *("account_reset_password_from_key_done", "account_confirm_email", "account_email_verification_sent"),
     "mfa_authenticate",
     # About what is sold; what needs a key that was sent by mail (tests/orders/reminders).
-    *("reminder", "reminder-confirm", "reminder-stop", "sale-calendar"),
+    *("api-reminders", "reminder", "reminder-confirm", "reminder-stop", "sale-calendar"),
     *("products", "product", "category", "search", "media/<path:name>"),
     *("api-products", "api-product", "api-categories", "api-shipping-methods"),
 }

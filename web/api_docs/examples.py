@@ -91,6 +91,18 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "curl -s $API/sale-items/$ITEM/live/",
     ),
     CallExample(
+        "Sales",
+        "POST",
+        "/api/v1/reminders/",
+        "ask_for_reminder",
+        "A mail when a sale opens or something is back",
+        """
+# With “item” or “sku” instead of “sale”: when it is back. Without a token, the owner of the address is asked.
+curl -s $API/reminders/ -H "$JSON" \\
+  -d "{\\"item\\": $ITEM, \\"email\\": \\"li.lei@example.com\\"}" | field "['status']"
+""",
+    ),
+    CallExample(
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/challenges/",
