@@ -46,15 +46,13 @@ def unpaid_of_mailbox(email: str) -> int:
 def network_is_full(network: str, *, units: int) -> bool:
     """Whether guests of this network would have more unpaid orders, or units in them, than they may, with so many more.
 
-    Call it after `unpaid_of_mailbox`. A first order may be as large as a cart.
+    Call it after `unpaid_of_mailbox`.
     """
     if not network:
         return False
     unpaid = locked(guest_network=network_mark(network))
     count, held = unpaid.aggregate(count=Count("pk", distinct=True), held=Sum("lines__units", default=0)).values()
-    if count >= settings.GUEST_UNPAID_BY_NETWORK_MAX:
-        return True
-    return bool(count) and held + units > settings.GUEST_UNITS_BY_NETWORK_MAX
+    return bool(count >= settings.GUEST_UNPAID_BY_NETWORK_MAX or held + units > settings.GUEST_UNITS_BY_NETWORK_MAX)
 
 
 def locked(**mark: str) -> "QuerySet[Order]":

@@ -103,6 +103,8 @@ def test_a_paid_order_cannot_be_sent_to_the_address_of_another(item: SaleItem, b
     paid_with(first)
     paid_with(second)
     assert not store_address(order_id=second.pk, values=ADDRESS)
+    path = f"/api/v1/orders/{second.number}/shipping-address/"
+    assert signed_in(rival).put(path, ADDRESS).json()["code"] == "address_taken"
     assert ShippingAddress.objects.get(order=second).line1 == "9 Other Road"
     # One's own can be corrected; the former one is free then.
     assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "10 Other Road"})
