@@ -7,6 +7,7 @@ from orders.api.me import MeView
 from orders.cart.api import CartView
 from orders.checkout.api import CheckoutView, ShippingMethodsView
 from orders.payments.webhook import WebhookView
+from orders.reminders.api import ReminderView
 
 urlpatterns = [
     path("me/", MeView.as_view(), name="api-me"),
@@ -15,6 +16,7 @@ urlpatterns = [
     path("checkout/", CheckoutView.as_view(), name="api-checkout"),
     path("reservations/<uuid:reservation_id>/", orders.ReservationStatusView.as_view(), name="api-reservation"),
     path("receipts/", ReceiptView.as_view(), name="api-receipts"),
+    path("reminders/", ReminderView.as_view(), name="api-reminders"),
     path("orders/", orders.OrderListView.as_view(), name="api-orders"),
     path("orders/<uuid:number>/", orders.OrderView.as_view(), name="api-order"),
     path("orders/<uuid:number>/pay/", orders.PayView.as_view(), name="api-order-pay"),

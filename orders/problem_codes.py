@@ -97,6 +97,18 @@ PROBLEMS = [
         _("Send PUT /api/v1/orders/{number}/shipping-address/ with a shipping_method, then repeat the call."),
     ),
     Explained(
+        "address_needed",
+        409,
+        _("The sale has one purchase for each delivery address, and the order has no address."),
+        _("Send PUT /api/v1/orders/{number}/shipping-address/, then repeat the call."),
+    ),
+    Explained(
+        "address_taken",
+        409,
+        _("The sale has one purchase for each delivery address, and another order goes to this one."),
+        _("Ask the buyer for another address, or cancel the order."),
+    ),
+    Explained(
         "provider_unreachable",
         503,
         _("The payment company does not answer. Nothing was charged, and the units are still held."),

@@ -18,11 +18,13 @@ from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.preflight import readiness
 from orders.rehearsal import running, written_orders
+from orders.reminders import due_reminders, reminder_mails
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from orders.report import kept_sums
+from orders.units import one_for_each
 from seckill.changes.journal import sweep_changes
 from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
@@ -252,10 +254,10 @@ def keep_sale_reports() -> int:
 
 @sweep(queue="celery", every_seconds=3600.0)
 def clear_old_rows() -> int:
-    """Remove old carts of guests, and old answers that were kept for repeated calls."""
+    """Remove old carts of guests, old answers that were kept for repeated calls, and marks of addresses and cards."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
-        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls()
+        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls() + one_for_each.forget_old()
         count += removed
         if not removed:
             break
@@ -264,12 +266,19 @@ def clear_old_rows() -> int:
 
 @sweep(queue="mail", every_seconds=5.0)
 def send_mails() -> int:
-    """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first."""
+    """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first, reminders last."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
-    sent += sending.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
-    # Last: thousands may have waited, and nothing depends on these.
-    return sent + line_mails.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+    sent += sending.send_due(seconds_max=BUDGET_SECONDS * 0.75 - (time.monotonic() - started))
+    # Then those of which thousands may have waited, and on which nothing depends.
+    sent += line_mails.send_due(seconds_max=BUDGET_SECONDS * 0.9 - (time.monotonic() - started))
+    return sent + reminder_mails.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+
+
+@sweep(queue="mail", every_seconds=due_reminders.SWEEP_SECONDS)
+def make_reminders_due() -> int:
+    """Find the reminders whose time has come, and remove those of sales that are over."""
+    return due_reminders.make_due()
 
 
 @sweep(queue="expiry", every_seconds=1.0)

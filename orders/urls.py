@@ -6,6 +6,8 @@ from orders.checkout import pages as checkout_pages
 from orders.invoices import pages as invoice_pages
 from orders.pages import delivery_page, guest_orders, my_orders, order_list, reservation_page
 from orders.payments.simulated import pages as simulated_pages
+from orders.reminders import calendar_file
+from orders.reminders import pages as reminder_pages
 
 urlpatterns = [
     path("accounts/", account_pages.overview, name="account"),
@@ -37,5 +39,9 @@ urlpatterns = [
     path("orders/<uuid:number>/address/", delivery_page.address, name="order-address"),
     path("orders/<uuid:number>/cancel/", my_orders.cancel, name="order-cancel"),
     path("reservations/<uuid:reservation_id>/", reservation_page.reservation, name="reservation"),
+    path("reminders/confirm/<str:signed>/", reminder_pages.confirm, name="reminder-confirm"),
+    path("reminders/stop/<str:signed>/", reminder_pages.stop, name="reminder-stop"),
+    path("reminders/<slug:kind>/<int:pk>/", reminder_pages.ask, name="reminder"),
+    path("sales/<int:pk>/calendar.ics", calendar_file.calendar, name="sale-calendar"),
     path("pay/simulated/<str:reference>/", simulated_pages.payment, name="simulated-payment"),
 ]

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from modeltranslation.manager import MultilingualManager
 
 from seckill.phase import Phase, phase_of
+from seckill.terms.guard_fields import GuardFields
 from shop.models import Product, Variant
 
 # Lua counts in doubles, which are exact up to 2**53. This limit is far below that, and above any real sale.
@@ -37,8 +38,8 @@ class NoPass(StrEnum):
     CLOSED = "closed"
 
 
-class Sale(models.Model):
-    """A flash-sale campaign: a window, a hold time, some sale items.
+class Sale(GuardFields):
+    """A flash-sale campaign: a window, a hold time, some sale items, and what it asks of its buyers.
 
     Once a sale is published, `closes_at`, `paused` and the terms of its items are changed only by
     `seckill/changes/journal.py`, so that PostgreSQL and the reservation store stay in line.

@@ -18,6 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from seckill import ledger
+from seckill.guards.guard_texts import guard_problem
+from seckill.guards.pass_guards import GuardRefused, guarded_call
 from seckill.ledger_words import Joined
 from seckill.line.line_ledger import WAITING_UNITS_MAX, JoinAnswer, join_line
 from seckill.line.place_in_line import LINE_REFUSALS, refused_as
@@ -127,6 +129,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
             return show_item(request, item)
         except HoldsUnpaid as error:
             return page_or_problem(request, **unpaid_too_often(error.retry_after_seconds))
+        except GuardRefused as error:
+            return page_or_problem(request, **guard_problem(error))
         except LimitReached as error:
             return limit_reached(request, error)
     back = redirect("reserve", item.pk)
@@ -214,10 +218,12 @@ def refusal_text(reservation: ledger.Reservation) -> str:
 
 
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
-    """A pass for the form in the page; empty if the buyer cannot have one now. Raises LimitReached."""
+    """A pass for the form in the page; empty if the buyer cannot have one now. Raises LimitReached and GuardRefused."""
     if not request.user.is_authenticated or sale.why_no_pass(timezone.now()):
         return ""
-    text, _expires_s = passes.give(item_id=item_id, buyer_id=request.user.pk, network=client_network(request))
+    buyer_id, network = request.user.pk, client_network(request)
+    guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=network)
+    text, _expires_s = passes.give(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
     return text
 
 

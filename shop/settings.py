@@ -93,6 +93,7 @@ CHECKOUT_UNPAID_MAX: int = at_least(1, env, "CHECKOUT_UNPAID_MAX", default=3, wh
 CHECKOUT_LINE_UNITS_MAX: int = at_least(1, env, "CHECKOUT_LINE_UNITS_MAX", default=20, why="0 would sell nothing")
 GUEST_HOLD_SECONDS: int = at_least(60, env, "GUEST_HOLD_SECONDS", default=600, why="an address takes time to enter")
 GUEST_UNPAID_BY_NETWORK_MAX: int = at_least(1, env, "GUEST_UNPAID_BY_NETWORK_MAX", default=10, why="0 bars guests")
+GUEST_UNITS_BY_NETWORK_MAX: int = at_least(1, env, "GUEST_UNITS_BY_NETWORK_MAX", default=60, why="0 bars guests")
 GUEST_SHARE_PERCENT: int = at_least(1, env, "GUEST_SHARE_PERCENT", default=50, why="0 bars guests")
 # Sales open only on stores that keep what buyers are told (seckill/store/durability.py). This permits weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
@@ -103,6 +104,7 @@ REHEARSALS: bool = env.bool("REHEARSALS", default=False)
 
 # --- Limits ------------------------------------------------------------------------------------------------------
 # How often an account, a client address or a mailbox may do something: docs/settings.md says which.
+CANCEL_LIMIT_BY_NETWORK: str = rate(env, "CANCEL_LIMIT_BY_NETWORK", default="60/10minutes")
 CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
 UNPAID_HOLD_LIMIT: str = rate(env, "UNPAID_HOLD_LIMIT", default="3/day")
 CART_LIMIT: str = rate(env, "CART_LIMIT", default="120/minute")
@@ -110,6 +112,8 @@ CHECKOUT_LIMIT: str = rate(env, "CHECKOUT_LIMIT", default="10/10minutes")
 CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default="30/10minutes")
 FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
 PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
+REMINDER_LIMIT: str = rate(env, "REMINDER_LIMIT", default="20/10minutes")
+REMINDER_LIMIT_BY_MAILBOX: str = rate(env, "REMINDER_LIMIT_BY_MAILBOX", default="3/day")
 SEARCH_LIMIT: str = rate(env, "SEARCH_LIMIT", default="120/minute")
 PASS_LIMIT_BY_NETWORK: str = rate(env, "PASS_LIMIT_BY_NETWORK", default="600/minute")
 SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
@@ -202,8 +206,7 @@ MIDDLEWARE = [
     "simple_history.middleware.HistoryRequestMiddleware",
 ]
 
-ROOT_URLCONF = "shop.urls"
-WSGI_APPLICATION = "shop.wsgi.application"
+ROOT_URLCONF, WSGI_APPLICATION = "shop.urls", "shop.wsgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TEMPLATES = [
@@ -250,8 +253,7 @@ USE_TZ = True
 # Times in the admin; pages and mails of buyers write theirs with Babel.
 FORMAT_MODULE_PATH = "shop.languages.staff_times"
 
-STATIC_URL = "/static/"
-STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
+STATIC_URL, STATIC_ROOT = "/static/", STAMPEDE_DIRECTORY / "static"
 # Where images of all releases put theirs, so that each process has the files of the pages of the others.
 STATIC_OF_RELEASES: str = env.str("STATIC_OF_RELEASES", default="")
 # Uploaded pictures. With another storage (MEDIA_STORAGE, a class) the two say what that storage makes of them.
@@ -285,8 +287,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS, SECURE_HSTS_INCLUDE_SUBDOMAINS, SECURE_HSTS_PRELOAD = typed_readers.hsts(env, https=HTTPS)
 # Subdomains and preloading are a choice (HSTS_SUBDOMAINS, HSTS_PRELOAD), which browsers keep for as long as they like.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
-X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
+X_FRAME_OPTIONS, CSRF_FAILURE_VIEW = "DENY", "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
@@ -361,10 +362,9 @@ REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
 SPECTACULAR_SETTINGS = api_framework.SPECTACULAR_SETTINGS
 
 # --- Celery ------------------------------------------------------------------------------------------------------
-CELERY_TASK_TIME_LIMIT = 60
+CELERY_TASK_TIME_LIMIT, CELERY_WORKER_PREFETCH_MULTIPLIER = 60, 1
 CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER, CELERY_ACCEPT_CONTENT = "json", ["json"]
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_MEMORY_PER_CHILD: int = env.int("WORKER_MEMORY_KB_MAX", default=250_000)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

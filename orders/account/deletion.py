@@ -14,8 +14,9 @@ from orders.account.person_data import mail_addresses
 from orders.idempotent_calls import forget_calls_of
 from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
-from orders.models import Cart, LineMail, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
+from orders.models import Cart, LineMail, Mail, Order, OrderStatus, Payment, Refund, Served, ShippingAddress
 from orders.models.order import LACKS_INVOICE
+from orders.reminders.subscribing import reminders_of_person
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # These orders do not change any more by themselves.
@@ -67,7 +68,9 @@ def delete_account(user_id: int) -> None:
 
 
 def remove_belongings(user: User) -> None:
-    AccountMail.objects.filter(to__in=mail_addresses(user)).delete()
+    emails = mail_addresses(user)
+    AccountMail.objects.filter(to__in=emails).delete()
+    reminders_of_person(user.pk, emails=emails).delete()
     for model in (Address, ApiToken, BuyerLanguage, EmailAddress, Authenticator):
         rows: QuerySet[Any] = model.objects.filter(user=user)
         rows.delete()
@@ -86,6 +89,7 @@ def remove_person_from_orders(user: User) -> None:
         # An invoice of an older release, which would name nobody later.
         write_if_missing(order_id=order_id)
     ShippingAddress.objects.filter(order__buyer=user).delete()
+    Served.objects.filter(order__buyer=user).delete()
     orders.update(email="", language="", buyer_note="", billing_address="", vat_number="")
     Mail.objects.filter(order__buyer=user, sent_at=None).exclude(last_error="").update(last_error=NO_ADDRESS)
     forget_calls_of(buyer_id=user.pk)

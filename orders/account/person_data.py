@@ -13,7 +13,9 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
-from orders.models import CartLine, Order, RecordedPayment, RefusedReceipt, ShippingAddress, with_lines
+from orders.models import CartLine, Order, RecordedPayment, RefusedReceipt, Reminder, ShippingAddress, with_lines
+from orders.reminders.reminder_target import target_of
+from orders.reminders.subscribing import reminders_of_person
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
@@ -47,6 +49,7 @@ def person_data(user: User) -> dict[str, Any]:
             {"signed_in_at": session.created_at, "ip_address": session.ip, "browser": session.user_agent}
             for session in UserSession.objects.filter(user=user).order_by("created_at")
         ],
+        "reminders": [reminder_data(row) for row in reminders_of_person(user.pk, emails=mail_addresses(user))],
         "account_mails_not_sent_yet": list(
             AccountMail.objects.filter(to__in=mail_addresses(user)).values("to", "subject", "created_at")
         ),
@@ -67,6 +70,11 @@ def account(user: User) -> dict[str, Any]:
             Authenticator.objects.filter(user=user).values("type", "created_at", "last_used_at").order_by("pk")
         ),
     }
+
+
+def reminder_data(row: Reminder) -> dict[str, Any]:
+    about = target_of(row).name
+    return {"about": about, "email": row.email, "asked_at": row.created_at, "confirmed_at": row.confirmed_at}
 
 
 def orders_of(user: User) -> QuerySet[Order]:

@@ -20,6 +20,7 @@ from orders.invoices.billing import BILLING_FIELDS, billing_address_field, store
 from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import AddressSerializer
+from orders.shipping.address_texts import address_taken_text, is_address_taken
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
 from orders.shipping.order_address import only_country, store_address
 from shop.http.base_view import JsonAPIView
@@ -58,7 +59,7 @@ class OrderAddressView(JsonAPIView):
             **refusals(
                 *TOKEN_REFUSALS,
                 *("csrf_failed", "not_found", *BODY_REFUSALS),
-                *("address_fixed", "shipping_not_offered"),
+                *("address_fixed", "address_taken", "shipping_not_offered"),
             ),
         },
     )
@@ -82,6 +83,14 @@ class OrderAddressView(JsonAPIView):
                 code="shipping_not_offered",
                 title=_("Not sent this way"),
                 detail=_("The shop does not send this order to this country in this way. Nothing was changed."),
+            )
+        if outcome is DeliveryOutcome.FIXED and is_address_taken(order):
+            return problem(
+                status=409,
+                code="address_taken",
+                title=_("Another order goes to this address"),
+                detail=address_taken_text(),
+                order_status=order.status,
             )
         if outcome is DeliveryOutcome.FIXED:
             return problem(

@@ -36,6 +36,7 @@ from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
 from orders.problem_codes import refusals
+from orders.shipping.address_texts import address_needed_text, address_taken_text
 from orders.shipping.delivery_choice import attach_default, must_choose
 from seckill import ledger
 from seckill.api.line_views import join_refusal
@@ -177,6 +178,7 @@ class PayView(JsonAPIView):
                 *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
                 *("not_awaiting_payment", "time_over", "price_changed", "no_provider"),
                 *("record_lost", "provider_unreachable", "delivery_missing"),
+                *("address_needed", "address_taken"),
             ),
         },
     )
@@ -269,7 +271,7 @@ class CancelView(JsonAPIView):
         return response
 
     def cancel(self, request: Request, order: Order) -> HttpResponse:
-        answer = cancelling.cancel(order=order)
+        answer = cancelling.cancel(order=order, request=request._request)
         if answer.outcome is CancelOutcome.TOO_OFTEN:
             return cancelled_too_often(answer)
         order = orders_of(request).get(pk=order.pk)
@@ -319,6 +321,10 @@ def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
         amount = money(order.amount_minor, order.currency)
         title = _("A price has changed")
         detail = _("The order costs %(amount)s now, delivery included. Nothing was charged.") % {"amount": amount}
+    elif outcome is StartOutcome.ADDRESS_NEEDED:
+        title, detail = _("The delivery address is missing"), address_needed_text()
+    elif outcome is StartOutcome.ADDRESS_TAKEN:
+        title, detail = _("Another order goes to this address"), address_taken_text()
     else:
         title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
     return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)

@@ -1,6 +1,7 @@
 """The contents of a cart: lines with current prices, changes since they were last shown, and the total."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -69,6 +70,11 @@ class ShownLine:
         return LineChange.TOO_FEW_LEFT in self.changes
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether there are more units than one order may have of the product."""
+        return self.left < min(self.units, self.variant.available)
+
+    @property
     def price_changed(self) -> bool:
         return LineChange.PRICE_CHANGED in self.changes
 
@@ -125,11 +131,22 @@ def contents_of(*carts: Cart | None) -> Contents:
             found = cart.lines.select_related("variant__product__tax_rate")
             lines = merged_lines(lines, found.prefetch_related("variant__product__pictures"))
     return Contents(
-        [
-            ShownLine(line.variant, line.units, line.seen_price_minor, min(line.variant.available, UNITS_MAX))
-            for line in lines
-        ]
+        [ShownLine(line.variant, line.units, line.seen_price_minor, left) for line, left in left_for(lines)]
     )
+
+
+def left_for(lines: Iterable[CartLine]) -> Iterator[tuple[CartLine, int]]:
+    """Each line with the units that it can have: of the stock, and of what one order may have of the product.
+
+    Variants of one product share that in the order of the lines.
+    """
+    before: Counter[int] = Counter()
+    for line in lines:
+        product = line.variant.product
+        room = UNITS_MAX if product.order_units_max is None else product.order_units_max - before[product.pk]
+        left = max(0, min(line.variant.available, UNITS_MAX, room))
+        before[product.pk] += min(line.units, left)
+        yield line, left
 
 
 def units_in_cart(buyer_id: int) -> int:

@@ -37,7 +37,7 @@ def add_units(*, cart: Cart, variant: Variant, units: int) -> AddOutcome:
     if line is None and cart.lines.count() >= LINES_MAX:
         return AddOutcome.CART_FULL
     wanted = (line.units if line else 0) + units
-    kept = min(wanted, UNITS_MAX)
+    kept = min(wanted, UNITS_MAX, variant.product.order_units_max or UNITS_MAX)
     # The button beside the price was pressed, so the price has been seen.
     values = {"units": kept, "seen_price_minor": variant.price_minor}
     CartLine.objects.update_or_create(cart=cart, variant=variant, defaults=values)

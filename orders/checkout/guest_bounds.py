@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F, QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
 from orders.models import Order, OrderLine, OrderStatus
 from shop.models import Variant
@@ -43,11 +43,16 @@ def unpaid_of_mailbox(email: str) -> int:
     return locked(guest_mailbox=mailbox_mark(email)).count()
 
 
-def network_is_full(network: str) -> bool:
-    """Whether guests of this network have as many unpaid orders as they may. Call it after `unpaid_of_mailbox`."""
+def network_is_full(network: str, *, units: int) -> bool:
+    """Whether guests of this network would have more unpaid orders, or units in them, than they may, with so many more.
+
+    Call it after `unpaid_of_mailbox`.
+    """
     if not network:
         return False
-    return locked(guest_network=network_mark(network)).count() >= settings.GUEST_UNPAID_BY_NETWORK_MAX
+    unpaid = locked(guest_network=network_mark(network))
+    count, held = unpaid.aggregate(count=Count("pk", distinct=True), held=Sum("lines__units", default=0)).values()
+    return bool(count >= settings.GUEST_UNPAID_BY_NETWORK_MAX or held + units > settings.GUEST_UNITS_BY_NETWORK_MAX)
 
 
 def locked(**mark: str) -> "QuerySet[Order]":

@@ -148,7 +148,7 @@ def place(asked: CheckoutRequest) -> Placement:
     if unpaid_orders(asked) >= settings.CHECKOUT_UNPAID_MAX:
         return Placement(PlaceOutcome.TOO_MANY_UNPAID)
     is_guest = asked.holder.buyer_id is None
-    if is_guest and guest_bounds.network_is_full(asked.network):
+    if is_guest and guest_bounds.network_is_full(asked.network, units=contents.units):
         return Placement(PlaceOutcome.GUESTS_WAIT)
     order = create_order(asked, contents, offer)
     try:

@@ -10,12 +10,13 @@ from enum import StrEnum
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from orders.life import ended_unpaid, lifecycle
 from orders.life.settlement import settle_now
 from orders.models import Order, OrderStatus
-from shop.http import rate_limits
+from shop.accounts.limits import take_of_client
 from shop.http.rate_limits import LimitReached
 from shop.times.time_left import duration
 
@@ -36,15 +37,23 @@ class CancelAnswer:
     retry_after_seconds: int = 0
 
 
-def cancel(*, order: Order) -> CancelAnswer:
-    """Cancel an unpaid order for its buyer, and put its units back on sale."""
+def cancel(*, order: Order, request: HttpRequest) -> CancelAnswer:
+    """Cancel an unpaid order for its buyer, and put its units back on sale.
+
+    Of flash sales, cancels count for the buyer and for the network from which many accounts may come.
+    """
     if order.status != OrderStatus.AWAITING_PAYMENT:
         return CancelAnswer(CancelOutcome.NOT_AWAITING_PAYMENT)
     try:
         for line in order.lines.all():
             if line.sale_item_id:
-                rate_limits.take(
-                    action="cancel", rate=settings.CANCEL_LIMIT, key=f"{order.buyer_id}:{line.sale_item_id}"
+                take_of_client(
+                    request,
+                    action="cancel",
+                    account=order.buyer_id,
+                    by_account=settings.CANCEL_LIMIT,
+                    by_network=settings.CANCEL_LIMIT_BY_NETWORK,
+                    about=line.sale_item_id,
                 )
     except LimitReached as refusal:
         return CancelAnswer(CancelOutcome.TOO_OFTEN, retry_after_seconds=refusal.retry_after_seconds)

@@ -22,6 +22,8 @@ from orders.models.payment import Payment, PaymentEvent, RecordedPayment
 from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.refused_receipt import RefusedReceipt
 from orders.models.rehearsal import Rehearsal
+from orders.models.reminder import Reminder
+from orders.models.served import Served
 from orders.models.shipping import ShippingMethod, ShippingPrice
 from orders.models.store_repair import StoreRepair
 
@@ -55,6 +57,8 @@ __all__ = [
     "RefundLine",
     "RefusedReceipt",
     "Rehearsal",
+    "Reminder",
+    "Served",
     "ShippingAddress",
     "ShippingMethod",
     "ShippingPrice",

@@ -68,6 +68,7 @@ class Attention(models.TextChoices):
     LATE_PAYMENT_REFUNDED = "late_payment_refunded", _("paid late, refunded")
     AMOUNT_DIFFERS = "amount_differs", _("wrong amount paid")
     PAID_TWICE = "paid_twice", _("paid twice, second payment refunded")
+    ONE_EACH = "one_each", _("address or card had its purchase already, refunded")
     REFUND_FAILS = "refund_fails", _("refund keeps failing")
     PAYMENT_LOST = "payment_lost", _("paid, but the payment was lost")
     REFUND_LOST = "refund_lost", _("refunded, but the refund was lost")

@@ -109,7 +109,8 @@ class PaymentEvent(models.Model):
     """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row.
 
     `order_number` and `reservation_id` are those that the provider was told with the payment, if any. `part_minor` is
-    the refund that the event is about, where the amount is the sum of all refunds.
+    the refund that the event is about, where the amount is the sum of all refunds. `card_mark` tells cards apart, where
+    the provider does, and is not the card.
     """
 
     provider = models.CharField(_("provider"), max_length=20)
@@ -123,6 +124,7 @@ class PaymentEvent(models.Model):
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
     part_minor = models.PositiveBigIntegerField(_("of it this refund, in minor units"), null=True, blank=True)
     currency = models.CharField(_("currency"), max_length=3)
+    card_mark = models.CharField(_("mark of the card"), max_length=32, blank=True, default="", db_default="")
     happened_at = models.DateTimeField(_("happened at"))
     received_at = models.DateTimeField(_("received at"), auto_now_add=True)
     applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)

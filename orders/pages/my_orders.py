@@ -27,6 +27,7 @@ from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
 from orders.payments.provider.names import chosen_providers
 from orders.payments.sessions import StartOutcome
+from orders.shipping.address_texts import address_needed_text, address_taken_text
 from orders.shipping.carriers import tracking_url
 from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
@@ -97,6 +98,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         # Not if staff refunded a late order that was kept.
         "too_late": order.paid_late and not order.refunded_minor,
         "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
+        "one_each": order.attention == Attention.ONE_EACH,
         "paid_twice": order.attention == Attention.PAID_TWICE,
         "other": other,
         "sale_item": None if deciding or unknown else item_on_sale(order),
@@ -180,6 +182,10 @@ def why_not_payable(outcome: StartOutcome) -> str:
         )
     if outcome is StartOutcome.TIME_OVER:
         return _("The payment deadline has passed.")
+    if outcome is StartOutcome.ADDRESS_NEEDED:
+        return address_needed_text()
+    if outcome is StartOutcome.ADDRESS_TAKEN:
+        return address_taken_text()
     if outcome is StartOutcome.NO_PROVIDER:
         return _("This shop does not take online payments yet.")
     return _("This order is no longer awaiting payment.")
@@ -197,7 +203,7 @@ def confirm_cancel(request: HttpRequest, order: Order) -> HttpResponse:
     if request.method != "POST" and order.status == OrderStatus.AWAITING_PAYMENT:
         return render(request, "orders/cancel.html", state_of(order))
     if request.method == "POST":
-        answer = cancelling.cancel(order=order)
+        answer = cancelling.cancel(order=order, request=request)
         if answer.outcome is CancelOutcome.NOT_AWAITING_PAYMENT:
             messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
         elif answer.outcome is CancelOutcome.TOO_OFTEN:

@@ -21,6 +21,7 @@ from orders.life import lifecycle, settlement
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import late_money, refunds
 from orders.payments.provider.interface import Event, EventKind
+from orders.units import one_for_each
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -40,6 +41,7 @@ class EventOutcome(StrEnum):
     PAID = "paid"
     PAID_TWICE = "paid_twice"
     AMOUNT_DIFFERS = "amount_differs"
+    ONE_EACH = "one_each"
     LATE = "late"
     REFUND_STARTED = "refund_started"
     FAILED = "failed"
@@ -62,6 +64,7 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
             amount_minor=event.amount_minor,
             part_minor=event.part_minor,
             currency=event.currency,
+            card_mark=one_for_each.mark_of(event.card) if event.card else "",
             happened_at=event.happened_at,
         )
         # If another transaction is inserting the same event, this waits for it; its row is then the one that is locked.
@@ -192,6 +195,8 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         refunds.start_refund(order=order, payment=payment, attention=Attention.AMOUNT_DIFFERS)
         return EventOutcome.AMOUNT_DIFFERS
     if order.status == OrderStatus.AWAITING_PAYMENT:
+        if not one_for_each.claim_with_money(order, card_mark=row.card_mark):
+            return refund_second_purchase(order=order, payment=payment)
         mark_captured(payment=payment, decide_late=False)
         lifecycle.mark_paid(order)
         return EventOutcome.PAID
@@ -200,10 +205,18 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         refunds.start_refund(order=order, payment=payment, attention=Attention.PAID_TWICE)
         return EventOutcome.PAID_TWICE
     if order.status == OrderStatus.EXPIRED:
+        if not one_for_each.claim_with_money(order, card_mark=row.card_mark):
+            return refund_second_purchase(order=order, payment=payment)
         mark_captured(payment=payment, decide_late=True)
         return EventOutcome.LATE
     refunds.start_refund(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
     return EventOutcome.REFUND_STARTED
+
+
+def refund_second_purchase(*, order: Order, payment: Payment) -> EventOutcome:
+    """The address or the card had its purchase. An order that awaits payment goes on: another card can pay it."""
+    refunds.start_refund(order=order, payment=payment, attention=Attention.ONE_EACH)
+    return EventOutcome.ONE_EACH
 
 
 def mark_captured(*, payment: Payment, decide_late: bool) -> None:

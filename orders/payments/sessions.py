@@ -24,7 +24,9 @@ from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import claim_attempt
+from orders.units import one_for_each
 from orders.units.lost_payments import sold_in_the_store
+from orders.units.one_for_each import Claim
 from shop.prices.money import to_decimal
 from shop.tracing.steps import steps
 
@@ -43,6 +45,8 @@ class StartOutcome(StrEnum):
     TIME_OVER = "time_over"
     PRICE_CHANGED = "price_changed"
     RECORD_LOST = "record_lost"
+    ADDRESS_NEEDED = "address_needed"
+    ADDRESS_TAKEN = "address_taken"
     ALREADY_OPEN = "already_open"
     OPENED = "opened"
 
@@ -117,6 +121,10 @@ def create_payment(
             return StartResult(StartOutcome.TIME_OVER)
         if seen_amount not in (None, to_decimal(minor=order.amount_minor, currency=order.currency)):
             return StartResult(StartOutcome.PRICE_CHANGED)
+        claim = one_for_each.claim_address(order)
+        if claim is not Claim.GRANTED:
+            missing = claim is Claim.ADDRESS_MISSING
+            return StartResult(StartOutcome.ADDRESS_NEEDED if missing else StartOutcome.ADDRESS_TAKEN)
         pending = Payment.objects.filter(order=order, status=Payment.Status.PENDING).first()
         if pending:
             return StartResult(StartOutcome.ALREADY_OPEN, pending)

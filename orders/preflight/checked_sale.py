@@ -17,6 +17,7 @@ from orders.approvals import sale_approvals
 from orders.models import Rehearsal
 from orders.preflight import page, rehearsal_page
 from orders.preflight.kept import last_result
+from orders.reminders.due_reminders import wanted_of_sale
 from orders.report.pages import report_file, report_page
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_form import ChangeForm
@@ -57,6 +58,7 @@ class CheckedSaleAdmin(SaleAdmin):
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
         if obj and obj.is_published:
+            context["wanted_opening"], context["wanted_items"] = wanted_of_sale(obj.pk)
             context["report_url"] = reverse("admin:seckill_sale_report", args=[obj.pk])
         if obj and obj.closes_at > timezone.now() and self.has_change_permission(request, obj):
             result = last_result(obj.pk)

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from orders.models import Order, OrderStatus, ShippingAddress
+from orders.units.one_for_each import keeps_claim
 from shop.accounts.address_book import default_address
 from shop.accounts.address_form import AddressForm
 from shop.addresses.address_checks import ADDRESS_FIELDS
@@ -47,13 +48,15 @@ def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
 
 
 def store_address(*, order_id: int, values: Mapping[str, str]) -> bool:
-    """Store or replace the order's address. False if the order has ended, or its goods have left.
+    """Store or replace the order's address. False if the order has ended, its goods have left, or it may not have it.
 
     `values` has the fields of ShippingAddress, checked. The order is locked: staff may be sending it right now.
     """
     with transaction.atomic():
         order = Order.objects.select_for_update().filter(pk=order_id, status__in=CHANGEABLE).first()
         if order is None:
+            return False
+        if not keeps_claim(order, address=values):
             return False
         known = {name: values.get(name, "") for name in ADDRESS_FIELDS}
         ShippingAddress.objects.update_or_create(order=order, defaults=known)

@@ -35,6 +35,10 @@ EXPLANATIONS = {
     Attention.PAID_TWICE: gettext_lazy(
         "The buyer paid twice. The second payment is refunded automatically. The order stays paid."
     ),
+    Attention.ONE_EACH: gettext_lazy(
+        "The sale has one purchase for each delivery address or payment card, and this was a second one. "
+        "The payment is refunded automatically. The buyer may ask about it."
+    ),
     Attention.REFUND_FAILS: gettext_lazy(
         "The provider does not accept the refund. See the error under the order's payments, and refund it on the "
         "provider's own site."
@@ -53,6 +57,7 @@ LABELS = {
     Attention.LATE_PAYMENT_REFUNDED: "warning",
     Attention.AMOUNT_DIFFERS: "danger",
     Attention.PAID_TWICE: "warning",
+    Attention.ONE_EACH: "warning",
     Attention.REFUND_FAILS: "danger",
     Attention.PAYMENT_LOST: "danger",
     Attention.REFUND_LOST: "danger",

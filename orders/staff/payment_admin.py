@@ -31,6 +31,7 @@ OUTCOMES = {
     EventOutcome.NOTHING: _("no change"),
     EventOutcome.PAID: _("order paid"),
     EventOutcome.PAID_TWICE: _("paid twice, refunding"),
+    EventOutcome.ONE_EACH: _("second purchase, refunding"),
     EventOutcome.AMOUNT_DIFFERS: _("wrong amount, refunding"),
     EventOutcome.LATE: _("arrived late"),
     EventOutcome.REFUND_STARTED: _("refunding"),

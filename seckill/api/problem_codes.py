@@ -35,6 +35,31 @@ PROBLEMS = [
         _("Get a pass for an item of the sale."),
     ),
     Explained(
+        "proof_needed",
+        403,
+        _("The sale asks for a proof of work, and the call has none."),
+        _("Get a challenge from “challenge_url”, solve it, and send it as “proof”."),
+    ),
+    Explained(
+        "proof_refused",
+        403,
+        _("The proof is wrong, too old, was used before, or is of another buyer or sale."),
+        _("Get a new challenge from “challenge_url”, solve it, and send it as “proof”."),
+    ),
+    Explained(
+        "mail_not_confirmed",
+        403,
+        _("The sale is for accounts with a confirmed e-mail address."),
+        _("Ask the buyer to confirm the address, then repeat the call."),
+    ),
+    Explained("account_too_new", 403, _("The sale is for accounts that are older."), WAIT),
+    Explained(
+        "too_many_accounts",
+        403,
+        _("As many accounts as may have had passes of this sale from this network or device."),
+        STOP,
+    ),
+    Explained(
         "pass_missing",
         401,
         _("The call has no pass."),

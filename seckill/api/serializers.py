@@ -7,6 +7,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from seckill.guards.proof_of_work import ALGORITHM, LENGTH_MAX
 from seckill.models import UNITS_MAX, Sale, SaleItem
 from seckill.phase import Phase
 from seckill.waiting_room.place_answer import PlaceState
@@ -20,6 +21,34 @@ from shop.times.timestamps import now_ms, rfc3339
 
 class ReservationRequestSerializer(StrictSerializer):
     units = WholeNumberField(min_value=1, max_value=UNITS_MAX, default=1)
+
+
+class PassRequestSerializer(StrictSerializer):
+    proof = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=LENGTH_MAX,
+        help_text="For a sale with proof of work: the solved challenge, as base64 of ALTCHA's payload.",
+    )
+
+
+class ChallengeParametersSerializer(serializers.Serializer[Any]):
+    algorithm = serializers.ChoiceField([ALGORITHM])
+    nonce = serializers.CharField()
+    salt = serializers.CharField()
+    cost = serializers.IntegerField(help_text="Iterations of PBKDF2.")
+    keyLength = serializers.IntegerField(help_text="Bytes of the derived key.")
+    keyPrefix = serializers.CharField(help_text="Hexadecimal digits with which the derived key must begin.")
+    keySignature = serializers.CharField()
+    expiresAt = serializers.IntegerField(help_text="Seconds since 1970.")
+    data = serializers.DictField(child=serializers.IntegerField())  # type: ignore[assignment]
+
+
+class ChallengeSerializer(serializers.Serializer[Any]):
+    """A challenge of ALTCHA, version 2. Its parameters go back as they came."""
+
+    parameters = ChallengeParametersSerializer()
+    signature = serializers.CharField()
 
 
 class ReservationSerializer(serializers.Serializer[Any]):

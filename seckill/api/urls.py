@@ -1,6 +1,6 @@
 from django.urls import path
 
-from seckill.api import line_views, live_views, place_views, views
+from seckill.api import challenge_views, line_views, live_views, place_views, views
 
 urlpatterns = [
     path("sales/", views.SaleListView.as_view(), name="api-sales"),
@@ -8,6 +8,7 @@ urlpatterns = [
     path("sales/<int:sale_id>/live/", live_views.SaleLiveView.as_view(), name="api-sale-live"),
     path("sales/<int:sale_id>/queue/", place_views.PlaceView.as_view(), name="api-queue"),
     path("sale-items/<int:item_id>/live/", live_views.LiveView.as_view(), name="api-live"),
+    path("sale-items/<int:item_id>/challenges/", challenge_views.ChallengeView.as_view(), name="api-challenges"),
     path("sale-items/<int:item_id>/passes/", views.PassView.as_view(), name="api-passes"),
     path("sale-items/<int:item_id>/reservations/", views.ReservationView.as_view(), name="api-reserve"),
     path("sale-items/<int:item_id>/waiting-list/", line_views.WaitingListView.as_view(), name="api-waiting-list"),

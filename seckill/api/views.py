@@ -6,6 +6,7 @@ Follow it from there to the script, and the outbox to `orders/life/intake.py`. O
 """
 
 import math
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
@@ -26,11 +27,14 @@ from rest_framework.views import APIView
 from seckill import ledger
 from seckill.api.problem_codes import refusals
 from seckill.api.serializers import (
+    PassRequestSerializer,
     PassSerializer,
     ReservationRequestSerializer,
     ReservationSerializer,
     SaleSerializer,
 )
+from seckill.guards.guard_texts import guard_problem
+from seckill.guards.pass_guards import Guard, GuardedCall, GuardRefused, guarded_call
 from seckill.live.answer import jitter_seconds
 from seckill.live.page_texts import not_let_in_texts, refusal_detail, unpaid_too_often
 from seckill.models import NoPass, Sale, listed_sales, published_sales, with_products
@@ -49,7 +53,6 @@ from shop.http.list_pages import PageParameters, list_answer
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.http.public_answers import IF_NONE_MATCH, LANGUAGE, UNCHANGED, public_answer
-from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 from shop.times.timestamps import now_ms, rfc3339, to_ms
@@ -143,39 +146,39 @@ class PassView(JsonAPIView):
     # Ordinary calls do not come here: web/reservations/signed_in.py gives a pass under the same conditions.
 
     @extend_schema(
-        request=None,
+        request=PassRequestSerializer,
         responses={
             201: PassSerializer,
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
                 *("too_many_attempts", "too_early", "unpaid_too_often", "closed"),
                 *("place_needed", "place_not_called", "unavailable"),
+                *Guard,
             ),
         },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
-        StrictSerializer(data=request.data).is_valid(raise_exception=True)
+        asked = PassRequestSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
         sale = find_sale_times(item_id)
         if sale is None:
             raise Http404
         now = timezone.now()
-        why_not = sale.why_no_pass(now)
-        if why_not is NoPass.TOO_EARLY:
-            return problem(
-                status=409,
-                code=why_not.value,
-                title=_("Too early for a pass"),
-                detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
-                retry_after_seconds=math.ceil((sale.passes_open_at - now).total_seconds()),
-                server_time=rfc3339(to_ms(now)),
-            )
-        if why_not is NoPass.CLOSED:
-            return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
-        if sale.has_room and (not_let_in := why_not_let_in(sale_id=sale.pk, account_id=cast(int, request.user.pk))):
+        if refused := no_pass_now(sale, now):
+            return refused
+        buyer_id, network = cast(int, request.user.pk), client_network(request._request)
+        if sale.has_room and (not_let_in := why_not_let_in(sale_id=sale.pk, account_id=buyer_id)):
             return problem(**not_let_in_texts(not_let_in), server_time=rfc3339(to_ms(now)))
-        network = client_network(request._request)
+        guarded = guarded_call(
+            request._request, sale=sale, buyer_id=buyer_id, network=network, proof=asked.validated_data["proof"]
+        )
         try:
-            body = pass_body(item_id=item_id, buyer_id=cast(int, request.user.pk), network=network)
+            body = pass_body(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
+        except GuardRefused as error:
+            challenge: dict[str, Any] = (
+                {"challenge_url": reverse("api-challenges", args=[item_id])} if sale.proof_of_work else {}
+            )
+            return problem(**guard_problem(error), **challenge, server_time=rfc3339(to_ms(now)))
         except HoldsUnpaid as error:
             return problem(**unpaid_too_often(error.retry_after_seconds), server_time=rfc3339(to_ms(now)))
         # Here and not in ReservationView, which makes no query.
@@ -183,9 +186,24 @@ class PassView(JsonAPIView):
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 
-def pass_body(*, item_id: int, buyer_id: int, network: str) -> dict[str, Any]:
-    """A new pass in the form of the API. Raises LimitReached."""
-    text, expires_s = passes.give(item_id=item_id, buyer_id=buyer_id, network=network)
+def no_pass_now(sale: Sale, now: datetime) -> HttpResponse | None:
+    """The refusal before passes can be had, and after the sale; None while they can."""
+    why_not = sale.why_no_pass(now)
+    if why_not is NoPass.TOO_EARLY:
+        return problem(
+            status=409,
+            code=why_not.value,
+            title=_("Too early for a pass"),
+            detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
+            retry_after_seconds=math.ceil((sale.passes_open_at - now).total_seconds()),
+            server_time=rfc3339(to_ms(now)),
+        )
+    return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms())) if why_not is NoPass.CLOSED else None
+
+
+def pass_body(*, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | None = None) -> dict[str, Any]:
+    """A new pass in the form of the API. Raises LimitReached and, for a sale with rules, GuardRefused."""
+    text, expires_s = passes.give(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
     return {"pass": text, "expires_at": rfc3339(expires_s * 1000)}
 
 

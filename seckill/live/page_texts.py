@@ -8,6 +8,7 @@ from babel.numbers import format_decimal
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 
+from seckill.guards.guard_texts import guard_texts
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
 from seckill.live.room_texts import room_texts
@@ -25,6 +26,7 @@ def sale_page_texts() -> dict[str, Any]:
             for outcome, answer in HTTP.items()
         }
         | {"unpaid_too_often": unpaid_texts()}
+        | {guard.value: texts for guard, texts in guard_texts().items()}
         | {code: not_let_in_texts(code) for code in ("place_needed", "place_not_called")},
         "room": room_texts(),
         "button": {
@@ -45,6 +47,7 @@ def sale_page_texts() -> dict[str, Any]:
         "announcements": {
             "minute_left": _("One minute until the start."),
             "seconds_left": _("Ten seconds until the start."),
+            "proof": _("Your browser computes for some seconds before it reserves."),
             "open": _("The sale is open."),
             "resumed": _("The sale has resumed."),
             "paused": _("The sale is paused."),

@@ -17,6 +17,8 @@ from uuid import UUID
 from django.conf import settings
 from django.core.signing import b64_encode
 
+from seckill.guards import pass_guards
+from seckill.guards.pass_guards import GuardedCall
 from seckill.passes import unpaid_holds
 from shop.http.rate_limits import take
 from shop.times.timestamps import now_ms
@@ -49,8 +51,11 @@ class Pass(NamedTuple):
     reservation_id: UUID
 
 
-def give(*, item_id: int, buyer_id: int, network: str) -> tuple[str, int]:
-    """A new pass for a buyer, and when it expires, in seconds since 1970. Raises LimitReached, of which HoldsUnpaid.
+def give(*, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | None = None) -> tuple[str, int]:
+    """A new pass for a buyer, and when it expires, in seconds since 1970.
+
+    Raises LimitReached, of which HoldsUnpaid is one, and GuardRefused by the rules of a sale that has some: its calls
+    are `guarded`.
 
     One account may ask only so often (PASS_LIMIT), since each pass is checked, signed and may become a reservation; and
     all accounts of one network for one item (PASS_LIMIT_BY_NETWORK), since accounts cost little. `network` is the
@@ -59,6 +64,8 @@ def give(*, item_id: int, buyer_id: int, network: str) -> tuple[str, int]:
     unpaid_holds.check(item_id=item_id, buyer_id=buyer_id)
     take(action="pass", rate=settings.PASS_LIMIT, key=str(buyer_id))
     take(action="pass_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
+    if guarded is not None:
+        pass_guards.check(guarded)
     expires_s = expiry_s()
     return issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s), expires_s
 

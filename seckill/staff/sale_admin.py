@@ -28,6 +28,7 @@ from seckill.staff.preview_page import preview_page, previews_of
 from seckill.staff.publish_page import Risk, publish_page
 from seckill.staff.room_figures import LABELS, room_figures
 from seckill.staff.sale_form import SaleItemInline
+from seckill.terms.guard_fields import ALL_GUARDS
 from shop.languages.columns import in_all_languages
 from shop.staff.admin_base import StaffAdmin
 from shop.staff.history_pages import WithHistory
@@ -122,13 +123,14 @@ class SaleAdmin(WithHistory, StaffAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [tuple(in_all_languages("name"))]})
+        guards = (_("Keeping scripts out"), {"fields": ALL_GUARDS, "classes": ["collapse"]})
         if obj is None or not obj.is_published:
             choices = ["late_payment", "waiting_list", "listed", "admission", "pace"]
-            return [names, (_("Terms"), {"fields": [*TERMS, *choices]})]
+            return [names, (_("Terms"), {"fields": [*TERMS, *choices]}), guards]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
         choices = ["late_payment", "waiting_list", "listed", "admission"]
         fields = [("opens_text", "closes_text"), "published_at", "hold_seconds", *choices]
-        return [names, (_("Terms"), {"fields": fields, "description": frozen})]
+        return [names, (_("Terms"), {"fields": fields, "description": frozen}), guards]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
         shown = ["opens_text", "closes_text", "published_at"]

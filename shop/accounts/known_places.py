@@ -56,6 +56,12 @@ def remember_device(response: HttpResponse, request: HttpRequest, *, account: st
     )
 
 
+def device_of(request: HttpRequest) -> str:
+    """The id of the device, as far as it has signed in lately; empty for programs, and where the cookie was removed."""
+    device = read_device(request)
+    return str(device["id"]) if device["accounts"] else ""
+
+
 def read_device(request: HttpRequest) -> dict[str, Any]:
     """The device's id, and the accounts that signed in there; a new id where the cookie is missing, old or forged."""
     try:

@@ -37,7 +37,7 @@ def account_message(template_prefix: str, *, to: str, facts: Facts) -> EmailMult
 
 
 def message_from(text: AccountMailText, *, to: str) -> EmailMultiAlternatives:
-    """The message in the language of now."""
+    """The mail with this text, in the language that is active."""
     context = {
         "text": text,
         "language": translation.get_language(),

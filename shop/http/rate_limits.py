@@ -59,6 +59,17 @@ def add(*, action: str, rate: str, key: str, cost: int) -> None:
     ask(lambda limiters: int(not limiters.fixed.hit(item, action, key, cost=cost)))
 
 
+def counted(*, action: str, rate: str, key: str) -> int:
+    """Count once, and say how often it was counted since the window of the rate began, at most its amount."""
+    item = rate_of(rate)
+
+    def count(limiters: Limiters) -> int:
+        limiters.fixed.hit(item, action, key)
+        return item.amount - limiters.fixed.get_window_stats(item, action, key).remaining
+
+    return ask(count)
+
+
 def wait_seconds(*, action: str, rate: str, key: str) -> int:
     """How long `key` must wait, by what `add` has counted; 0 if there is room. Counts nothing."""
     item = rate_of(rate)

@@ -137,6 +137,13 @@ class Product(models.Model):
     tax_rate = models.ForeignKey(
         TaxRate, models.PROTECT, related_name="products", verbose_name=_("tax rate"), null=True, blank=True
     )
+    order_units_max = models.PositiveIntegerField(
+        _("most units in one order"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Of all its variants together, at the ordinary price. Empty: the shop's usual number for each."),
+    )
     is_active = models.BooleanField(_("shown in the shop"), default=True)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 

@@ -53,7 +53,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Product | None = None) -> list[Any]:
         fieldsets = [
             *language_tabs("name", "description", "option_names"),
-            (None, {"fields": ["slug", "category", "search_words", "tax_rate", "is_active"]}),
+            (None, {"fields": ["slug", "category", "search_words", "tax_rate", "order_units_max", "is_active"]}),
         ]
         if self.may_save(request, obj):
             fieldsets.append((None, {"classes": ["new-pictures"], "fields": ["new_pictures"]}))

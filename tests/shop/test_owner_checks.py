@@ -39,6 +39,8 @@ PUBLIC = {
     *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
     *("account_reset_password_from_key_done", "account_confirm_email", "account_email_verification_sent"),
     "mfa_authenticate",
+    # About what is sold; what needs a key that was sent by mail (tests/orders/reminders).
+    *("api-reminders", "reminder", "reminder-confirm", "reminder-stop", "sale-calendar"),
     *("products", "product", "category", "search", "media/<path:name>"),
     *("api-products", "api-product", "api-categories", "api-shipping-methods"),
 }
@@ -65,6 +67,7 @@ SIGNED_IN: dict[str, dict[str, str]] = {
     "api-queue": {"sale_id": "sale"},
     "queue": {"pk": "sale"},
     "api-passes": {"item_id": "item"},
+    "api-challenges": {"item_id": "item"},
     "reserve": {"item_id": "item"},
     **{
         name: {}

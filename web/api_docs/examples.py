@@ -116,6 +116,29 @@ done
 """,
     ),
     CallExample(
+        "Sales",
+        "POST",
+        "/api/v1/reminders/",
+        "ask_for_reminder",
+        "A mail when a sale opens or something is back",
+        """
+# With “item” or “sku” instead of “sale”: when it is back. Without a token, the owner of the address is asked.
+curl -s $API/reminders/ -H "$JSON" \\
+  -d "{\\"item\\": $ITEM, \\"email\\": \\"li.lei@example.com\\"}" | field "['status']"
+""",
+    ),
+    CallExample(
+        "Reserve",
+        "POST",
+        "/api/v1/sale-items/{item_id}/challenges/",
+        "get_challenge",
+        "Get a challenge, in a sale with proof of work",
+        """
+# In any other sale the answer is not_found. The guide for clients has a program that solves it.
+curl -s -X POST $API/sale-items/$ITEM/challenges/ -H "Authorization: Bearer $TOKEN" | field "['code']"
+""",
+    ),
+    CallExample(
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/passes/",

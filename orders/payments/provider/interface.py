@@ -89,6 +89,7 @@ class Event:
 
     `order_number` and `reservation_id` are what the shop told the provider; an ordinary order has no reservation. Where
     the amount is the sum of all refunds, `part_minor` is the one that the event is about, if the provider says it.
+    `card` is the same text for each payment with one card, and not its number; empty where the provider says nothing.
     """
 
     event_id: str
@@ -102,6 +103,7 @@ class Event:
     refund_id: UUID | None = None
     order_number: UUID | None = None
     part_minor: int | None = None
+    card: str = ""
 
 
 class Provider(Protocol):

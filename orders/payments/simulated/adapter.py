@@ -82,6 +82,7 @@ class SimulatedProvider:
                 happened_at=datetime.fromisoformat(message["happened_at"]),
                 refund_id=UUID(message["refund"]) if message.get("refund") else None,
                 order_number=UUID(message["order"]) if message.get("order") else None,
+                card=str(message.get("card") or ""),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Forged(f"signed, and yet not a message of ours: {error!r}") from error

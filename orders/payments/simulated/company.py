@@ -54,6 +54,12 @@ def open_session(
     return session
 
 
+def note_card(*, reference: str, card: str) -> None:
+    """The card that the buyer pays with, as one word for each card."""
+    with transaction.atomic(durable=True):
+        SimulatedSession.objects.filter(reference=reference, status=Status.OPEN).update(card=card)
+
+
 def pay(*, reference: str, delivery: str | None = None) -> bool:
     """The buyer pays. False if the page is no longer open."""
     return change_status(reference, (Status.OPEN,), Status.CAPTURED, "captured", delivery)
@@ -171,6 +177,7 @@ def message_of(
         "order": str(session.order_number) if session.order_number else None,
         "amount_minor": session.amount_minor,
         "currency": session.currency,
+        "card": session.card,
         "happened_at": happened_at.isoformat(),
         **(refunded or {}),
     }

@@ -38,6 +38,8 @@ class SimulatedSession(models.Model):
     cancel_url = models.CharField(max_length=500, blank=True, default="", db_default="")
     status = models.CharField(max_length=20, choices=Status, default=Status.OPEN)
     delivery = models.CharField(max_length=20, choices=Delivery, default=Delivery.ONCE)
+    # What the company says of the card: a word for each, and not its number.
+    card = models.CharField(max_length=40, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
     captures_at = models.DateTimeField(null=True)
 

@@ -47,7 +47,9 @@ async function post(url, body) {
   return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: JSON.stringify(body) });
 }
 
-export const getPass = (url) => post(url, {});
+export const getPass = (url, body = {}) => post(url, body);
+
+export const getChallenge = (url) => post(url, {});
 
 export const bringReceipt = (receipt) => post("/api/v1/receipts/", { receipt });
 

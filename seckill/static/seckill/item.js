@@ -156,7 +156,7 @@ export class Item {
     const onRetry = (attempt, { problem }) => this.dispatch({ type: "retrying", attempt, code: problem?.code });
     for (let attempt = 0; ; attempt += 1) {
       try {
-        await this.pass.ensure({ onRetry, giveUp });
+        await this.pass.ensure({ onRetry, giveUp, onProof: () => this.sale.announce(this.sale.texts.announcements.proof) });
         if (this.pass.expired) {
           if (await this.findReservation()) return null;
           continue;

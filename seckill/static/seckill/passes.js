@@ -2,7 +2,8 @@
 // no answer.
 
 import { now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getPass, getStatus } from "./api.js";
+import { TemporaryError, backoff, getChallenge, getPass, getStatus } from "./api.js";
+import { solve } from "./proof.js";
 
 // A pass that expires within this time is not used for a new call.
 const SPARE_MS = 5000;
@@ -45,16 +46,20 @@ export class ItemPass {
   }
 
   // Resolves when there is a usable pass. Throws PassRefused; retries temporary errors until `giveUp()` is true.
-  async ensure({ onRetry = () => {}, giveUp = () => false } = {}) {
+  async ensure({ onRetry = () => {}, onProof = () => {}, giveUp = () => false } = {}) {
     if (this.usable || this.unanswered) return;
-    this.fetching ??= this.fetch({ onRetry, giveUp }).finally(() => { this.fetching = null; });
+    this.fetching ??= this.fetch({ onRetry, onProof, giveUp }).finally(() => { this.fetching = null; });
     await this.fetching;
   }
 
-  async fetch({ onRetry, giveUp }) {
+  async fetch({ onRetry, onProof, giveUp }) {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const answer = await getPass(this.url);
+        let answer = await getPass(this.url);
+        if (answer.code === "proof_needed") {
+          onProof();
+          answer = await this.fetchWithProof(answer);
+        }
         if (!answer.ok) throw new PassRefused(answer);
         this.store({ text: answer.body.pass, expiresAt: answer.body.expires_at, unanswered: false });
         return;
@@ -64,6 +69,14 @@ export class ItemPass {
         await backoff(attempt, error.retryAfterMs);
       }
     }
+  }
+
+  // A proof is solved while the buyer waits, and is good for one pass.
+  async fetchWithProof(answer) {
+    const challenge = await getChallenge(answer.body.challenge_url);
+    if (!challenge.ok) return challenge;
+    const proof = await solve(challenge.body);
+    return proof ? getPass(this.url, { proof }) : answer;
   }
 
   // The reservation made with this pass; null if there is none. Throws TemporaryError and PassRefused.

@@ -16,7 +16,7 @@ from orders.checkout.placement import Placement, PlaceOutcome, place_order
 from orders.life import lifecycle
 from orders.models import Order
 from orders.payments import sessions
-from shop.models import Variant
+from shop.models import Product, Variant
 from tests.steps.at_once import at_once
 from tests.steps.buying import add_to_cart, check_out, fill, form_of, new_buyers, put, wish_of
 from tests.steps.shop import goods, units_in
@@ -148,3 +148,47 @@ def test_a_hundred_who_never_pay_leave_the_stock_to_a_hundred_who_do(settings: L
         lifecycle.expire_overdue()
     assert payers == 100
     assert share / samples <= settings.GUEST_SHARE_PERCENT / 100
+
+
+def test_one_order_takes_no_more_of_a_product_than_it_may_over_all_its_variants(
+    buyer: User, api: APIClient, settings: LazySettings
+) -> None:
+    tea = goods("tea", units=1000)
+    Product.objects.filter(pk=tea.product_id).update(order_units_max=3)
+    other = Variant.objects.create(product=tea.product, sku="SKU-large", price_minor=1000, available=1000)
+    assert place_order(wish_of(fill(Holder(buyer_id=buyer.pk), tea=2, large=5))).outcome is PlaceOutcome.STOCK_CHANGED
+    # By the API a cart is written as it was sent, and says what can be bought.
+    cart = put(api, tea=2, large=2)
+    lines = {line["sku"]: line for line in cart.json()["lines"]}
+    assert lines[tea.sku]["changes"] == []
+    assert lines[other.sku]["changes"] == ["too_few_left"]
+    assert lines[other.sku]["left"] == 1
+    assert check_out(api, cart["Cart-Token"]).json()["code"] == "stock_changed"
+    assert check_out(api, put(api, cart["Cart-Token"], tea=2, large=1)["Cart-Token"]).status_code == 201
+    assert other.pk
+
+
+def test_the_cart_says_how_many_one_order_may_have(client: Client) -> None:
+    tea = goods("tea", units=1000)
+    Product.objects.filter(pk=tea.product_id).update(order_units_max=3)
+    add_to_cart(client, "tea", 9)
+    assert client.get("/cart/").context["contents"].units == 3
+    Product.objects.filter(pk=tea.product_id).update(order_units_max=2)
+    assert "At most 2 in one order" in client.get("/cart/").content.decode()
+
+
+def test_three_anonymous_checkouts_hold_no_more_units_than_one_network_may(settings: LazySettings) -> None:
+    """Of fifty products: each mailbox is another one, and no product is held up to its share."""
+    names = [f"thing{number}" for number in range(50)]
+    for name in names:
+        goods(name, units=100)
+    answers = [
+        place_order(wish_of(fill(Holder(), **dict.fromkeys(names, 1)), email=f"g{n}@example.com", network="192.0.2.1"))
+        for n in range(3)
+    ]
+    outcomes = [answer.outcome for answer in answers]
+    assert outcomes == [PlaceOutcome.PLACED, PlaceOutcome.GUESTS_WAIT, PlaceOutcome.GUESTS_WAIT]
+    held = sum(Variant.objects.values_list("held", flat=True))
+    assert held <= settings.GUEST_UNITS_BY_NETWORK_MAX
+    small = wish_of(fill(Holder(), thing1=2), email="h@example.com", network="192.0.2.1")
+    assert place_order(small).outcome is PlaceOutcome.PLACED

@@ -7,7 +7,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db.models import F
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from orders import tasks
 from orders.life import cancelling, lifecycle
@@ -45,7 +45,7 @@ def cancel_after(item: SaleItem, buyer: User, share: float) -> None:
     order = order_of(item, buyer)
     time_passes(order, share=share)
     order.refresh_from_db()
-    assert cancelling.cancel(order=order).outcome == "cancelled"
+    assert cancelling.cancel(order=order, request=RequestFactory().post("/")).outcome == "cancelled"
 
 
 def test_who_lets_holds_expire_again_and_again_gets_no_pass(item: SaleItem, buyer: User) -> None:

@@ -15,6 +15,7 @@ from django.utils.html import escape
 
 from orders.life.cancelling import CancelOutcome
 from orders.payments.sessions import StartOutcome
+from seckill.guards.pass_guards import Guard
 from seckill.line.place_in_line import LINE_REFUSALS
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
@@ -51,6 +52,7 @@ def codes_in_the_source() -> Iterator[str]:
     yield from LINE_REFUSALS
     yield from NoPass
     yield from NotLetIn
+    yield from Guard
     yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
     yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}
     yield from OF_DRF

@@ -1,0 +1,119 @@
+"""Sending reminders: one mail each, and the row goes with it. How mails are claimed: shop/mails/outgoing_mail.py."""
+
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from orders.mails.mail_parts import time_text
+from orders.models import Reminder
+from orders.reminders.reminder_target import target_of
+from orders.reminders.subscribing import stop_url, with_targets
+from shop.accounts.mail_texts import AccountMailText, message_from
+from shop.languages.page_language import path_in
+from shop.mails.outgoing_mail import (
+    Delivery,
+    candidates_of,
+    claim,
+    hand_over,
+    retry_time,
+    send_each,
+    when_server_was_away,
+)
+
+log = structlog.get_logger(__name__)
+
+# The pauses are 1, 2, 4 and 8 minutes: later, the sale has opened.
+ATTEMPTS_MAX = 5
+
+
+def send_due(*, seconds_max: float) -> int:
+    """Send the reminders that are due until there are none, the time is up or the server is away. Returns how many."""
+    return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max)
+
+
+def claim_next() -> Reminder | None:
+    due = Reminder.objects.filter(next_attempt_at__isnull=False, confirmed_at__isnull=False)
+    pk = claim(due, candidates_of(due))
+    return None if pk is None else with_targets().select_related("user").filter(pk=pk).first()
+
+
+def deliver(reminder: Reminder, server: Any) -> Delivery:
+    """Send one claimed reminder, unless it is not true any more: then it waits again, or is removed."""
+    row = Reminder.objects.filter(pk=reminder.pk)
+    if reminder.variant is not None and not reminder.variant.available:
+        row.update(next_attempt_at=None, attempts=0)
+        return Delivery.NOT_SENT
+    sale = reminder.sale or (reminder.item.sale if reminder.item else None)
+    if sale is not None and sale.closes_at <= timezone.now():
+        row.delete()
+        return Delivery.NOT_SENT
+    outcome = hand_over(
+        message_of(reminder),
+        server=server,
+        note_away=partial(wait_for_server, reminder),
+        note_refused=partial(retry_later, reminder),
+    )
+    if outcome is Delivery.SENT:
+        row.delete()
+    return outcome
+
+
+def message_of(reminder: Reminder) -> EmailMultiAlternatives:
+    """Always with the same Message-ID, so that mail programs show a mail that was sent twice only once."""
+    stop = stop_url(reminder)
+    with translation.override(reminder.language):
+        message = message_from(text_of(reminder, stop=stop), to=reminder.email)
+    message.extra_headers |= {
+        "Message-ID": f"<reminder.{reminder.uid}@{urlsplit(settings.SHOP_URL).hostname}>",
+        "Auto-Submitted": "auto-generated",
+        # RFC 8058: mail programs show a button that stops them.
+        "List-Unsubscribe": f"<{stop}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+    return message
+
+
+def text_of(reminder: Reminder, *, stop: str) -> AccountMailText:
+    target = target_of(reminder)
+    if reminder.sale is not None and reminder.sale.opens_at > timezone.now():
+        names = {"what": target.name, "time": time_text(reminder.sale.opens_at)}
+        subject = _("“%(what)s” opens at %(time)s") % names
+        sentence = _("You asked us to remind you: “%(what)s” opens at %(time)s.") % names
+        more = _("Sign in before, and press the button on the page of the sale: it reserves for you at the opening.")
+    elif reminder.sale is not None:
+        subject = _("“%(what)s” is open") % {"what": target.name}
+        sentence = _("You asked us to remind you: “%(what)s” has opened.") % {"what": target.name}
+        more = ""
+    else:
+        subject = _("Available again: %(what)s") % {"what": target.name}
+        sentence = _("You asked us to tell you: “%(what)s” is available again.") % {"what": target.name}
+        more = _("Others have asked too, so it may be gone again soon. This mail reserves nothing.")
+    return AccountMailText(
+        subject=" ".join(subject.split()),
+        name=reminder.user.get_username() if reminder.user else "",
+        sentences=[sentence, *([more] if more else [])],
+        button=_("To the sale") if reminder.variant is None else _("To the product"),
+        url=settings.SHOP_URL + path_in(reminder.language, target.path),
+        if_not_you=_("This is the only mail about it. To get no reminders at all: %(url)s") % {"url": stop},
+    )
+
+
+def wait_for_server(reminder: Reminder, error: Exception) -> None:
+    log.warning("reminders_wait_for_server", error=str(error))
+    Reminder.objects.filter(pk=reminder.pk).update(**when_server_was_away())
+
+
+def retry_later(reminder: Reminder, error: Exception) -> None:
+    """The log does not say to whom the mail was."""
+    row = Reminder.objects.filter(pk=reminder.pk)
+    if reminder.attempts >= ATTEMPTS_MAX:
+        log.error("reminder_given_up", reminder=str(reminder.uid), error=type(error).__name__)
+        row.delete()
+        return
+    row.update(next_attempt_at=retry_time(attempts=reminder.attempts))

@@ -1,0 +1,144 @@
+"""Asking for a reminder, confirming the address, and wanting no more of them.
+
+An address gets mails only if its owner has confirmed it: that of an account before, a guest's by a link. A stranger
+can have that one mail sent, a few times a day (REMINDER_LIMIT_BY_MAILBOX), and the page says the same to all.
+"""
+
+from datetime import timedelta
+from hashlib import sha256
+from uuid import UUID
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.core import signing
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from orders.checkout.guest_bounds import mailbox_mark
+from orders.models import Reminder
+from orders.reminders.reminder_target import Target
+from shop.accounts import mail_queue
+from shop.accounts.mail_texts import AccountMailText, message_from
+from shop.http.rate_limits import LimitReached, take
+from shop.languages.page_language import path_in
+
+CONFIRM_SALT = "orders.reminders.confirm"
+STOP_SALT = "orders.reminders.stop"
+# A link that nobody has pressed by then is dead, and its row is removed.
+CONFIRM_WITHIN = timedelta(days=2)
+# Of one mailbox.
+REMINDERS_MAX = 50
+
+
+def confirmed_address(user_id: int) -> str:
+    """The confirmed address of the account; empty if it has none."""
+    rows = EmailAddress.objects.filter(user_id=user_id, verified=True).order_by("-primary", "pk")
+    return rows.values_list("email", flat=True).first() or ""
+
+
+def subscribe_account(*, target: Target, user_id: int, email: str, language: str) -> None:
+    """The owner of a confirmed address wants the mail. Idempotent."""
+    row = keep(target=target, email=email, language=language, user_id=user_id)
+    if row is not None:
+        Reminder.objects.filter(pk=row.pk, confirmed_at=None).update(
+            confirmed_at=Now(), email=email, user=user_id, language=language
+        )
+
+
+def subscribe_guest(*, target: Target, email: str, language: str) -> None:
+    """Somebody has typed an address: its owner is asked, unless they were asked a moment ago or have agreed."""
+    row = keep(target=target, email=email, language=language)
+    if row is None or row.confirmed_at is not None:
+        return
+    key = sha256(row.mailbox.encode()).hexdigest()
+    try:
+        take(action="reminder_by_mailbox", rate=settings.REMINDER_LIMIT_BY_MAILBOX, key=key)
+    except LimitReached:
+        return
+    with translation.override(language):
+        path = reverse("reminder-confirm", args=[signing.dumps(row.uid.hex, salt=CONFIRM_SALT)])
+        text = AccountMailText(
+            subject=_("Please confirm: a mail about “%(what)s”") % {"what": target.name},
+            sentences=[asked_for(target), _("Press the button so that we send it. We write once, and no other mails.")],
+            button=_("Yes, remind me"),
+            url=settings.SHOP_URL + path_in(language, path),
+            if_not_you=_("If you have not asked for it, you need not do anything: somebody has mistyped an address."),
+        )
+        mail_queue.queue(message_from(text, to=email))
+
+
+def asked_for(target: Target) -> str:
+    if target.is_sale:
+        return _("You want a mail before “%(what)s” opens.") % {"what": target.name}
+    return _("You want a mail when “%(what)s” is available again.") % {"what": target.name}
+
+
+def keep(*, target: Target, email: str, language: str, user_id: int | None = None) -> Reminder | None:
+    """The row of this mailbox and target. None if the mailbox has as many as it may."""
+    mailbox = mailbox_mark(email)
+    key = {"mailbox": mailbox, "sale_id": None, "item_id": None, "variant_id": None, f"{target.kind}_id": target.pk}
+    if Reminder.objects.filter(mailbox=mailbox).exclude(**key).count() >= REMINDERS_MAX:
+        return None
+    row, _made = Reminder.objects.get_or_create(
+        **key, defaults={"email": email, "language": language, "user_id": user_id}
+    )
+    return row
+
+
+def of_user(*, target: Target, user_id: int) -> bool:
+    """Whether the account waits for this mail."""
+    waiting = Reminder.objects.filter(**{target.kind: target.pk}, user=user_id)
+    return waiting.exclude(confirmed_at=None).exists()
+
+
+def confirm(signed: str) -> Reminder | None:
+    """The address of the link is its owner's. None if the link is wrong or too old, or the mail was sent since."""
+    row = find_signed(signed)
+    if row is not None:
+        Reminder.objects.filter(pk=row.pk, confirmed_at=None).update(confirmed_at=Now())
+    return row
+
+
+def find_signed(signed: str) -> Reminder | None:
+    try:
+        uid = UUID(signing.loads(signed, salt=CONFIRM_SALT, max_age=CONFIRM_WITHIN))
+    except (signing.BadSignature, ValueError):
+        return None
+    return with_targets().filter(uid=uid).first()
+
+
+def stop_url(reminder: Reminder) -> str:
+    """Where the mailbox stops all its reminders, by one POST. It names no address."""
+    path = reverse("reminder-stop", args=[signing.dumps(reminder.mailbox, salt=STOP_SALT)])
+    return settings.SHOP_URL + path_in(reminder.language, path)
+
+
+def mailbox_of_link(signed: str) -> str | None:
+    try:
+        mailbox: str = signing.loads(signed, salt=STOP_SALT)
+    except signing.BadSignature:
+        return None
+    return mailbox
+
+
+def stop_all(*, mailbox: str) -> int:
+    count, _rows = Reminder.objects.filter(mailbox=mailbox).delete()
+    return count
+
+
+def stop_one(*, target: Target, user_id: int) -> int:
+    count, _rows = Reminder.objects.filter(**{target.kind: target.pk}, user=user_id).delete()
+    return count
+
+
+def reminders_of_person(user_id: int, *, emails: set[str]) -> "QuerySet[Reminder]":
+    """All reminders of an account, also those that it asked for as a guest."""
+    its_own = Q(user=user_id) | Q(mailbox__in=[mailbox_mark(email) for email in emails])
+    return with_targets().filter(its_own).order_by("pk")
+
+
+def with_targets() -> "QuerySet[Reminder]":
+    return Reminder.objects.select_related("sale", "item__sale", "item__variant__product", "variant__product")

@@ -1,0 +1,107 @@
+"""One purchase for each delivery address or payment card, where a sale asks for it.
+
+The address is claimed when a payment page is opened, so a buyer is told before paying; a card is known with the money,
+which is refunded then. A claim is a row that PostgreSQL keeps unique. It stands while its order is unpaid or sold: an
+order that comes later takes over the claim of one that ended. Call these with the order locked, in its transaction.
+"""
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from hashlib import blake2b
+
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from orders.models import LIVE, Order, OrderLine, Payment, Served, ShippingAddress
+from seckill.models import SaleItem
+
+# The name is left out: it costs nothing to write another one.
+COMPARED = ("line1", "line2", "district", "city", "postcode", "country")
+# A late payment can come for some days after the end.
+KEPT_AFTER_END = timedelta(days=30)
+FORGOTTEN_MAX = 1_000
+
+
+class Claim(StrEnum):
+    """The answer to an order that is to be paid."""
+
+    ADDRESS_MISSING = "address_missing"
+    TAKEN = "taken"
+    GRANTED = "granted"
+
+
+def claim_address(order: Order) -> Claim:
+    """Claim the order's delivery address, if its sale asks for that."""
+    item = guarded_item(order)
+    if item is None or not item.sale.one_per_address:
+        return Claim.GRANTED
+    address = ShippingAddress.objects.filter(order=order).values(*COMPARED).first()
+    if address is None:
+        return Claim.ADDRESS_MISSING
+    granted = claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=address_mark(address))
+    return Claim.GRANTED if granted else Claim.TAKEN
+
+
+def keeps_claim(order: Order, *, address: Mapping[str, str]) -> bool:
+    """Whether the order may get another address. One that has claimed its address must claim the new one too."""
+    if not Served.objects.filter(order=order, kind=Served.Kind.ADDRESS).exists():
+        return True
+    item = guarded_item(order)
+    return item is None or claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=address_mark(address))
+
+
+def claim_with_money(order: Order, *, card_mark: str) -> bool:
+    """Claim address and card of an order whose money has come. False if another order had one of them.
+
+    `card_mark` is that of the event; empty if the payment company does not tell cards apart.
+    """
+    item = guarded_item(order)
+    if item is None:
+        return True
+    if claim_address(order) is Claim.TAKEN:
+        return False
+    if not item.sale.one_per_card or not card_mark:
+        return True
+    return claim(order=order, item=item, kind=Served.Kind.CARD, mark=card_mark)
+
+
+def guarded_item(order: Order) -> SaleItem | None:
+    line = OrderLine.objects.select_related("sale_item__sale").filter(order=order, sale_item__isnull=False).first()
+    item = line.sale_item if line else None
+    return item if item is not None and (item.sale.one_per_address or item.sale.one_per_card) else None
+
+
+def claim(*, order: Order, item: SaleItem, kind: Served.Kind, mark: str) -> bool:
+    """Of several orders at once, one gets it: the others wait for its row."""
+    Served.objects.bulk_create([Served(item=item, kind=kind, mark=mark, order=order)], ignore_conflicts=True)
+    row = Served.objects.select_for_update().get(item=item, kind=kind, mark=mark)
+    if row.order_id != order.pk:
+        # An expired order keeps its claim while a late payment of it is decided.
+        standing = Q(status__in=LIVE) | Q(payments__status=Payment.Status.CAPTURED)
+        if Order.objects.filter(standing, pk=row.order_id).exists():
+            return False
+        Served.objects.filter(pk=row.pk).update(order=order)
+    Served.objects.filter(order=order, kind=kind).exclude(pk=row.pk).delete()
+    return True
+
+
+def forget_old(*, batch_max: int = FORGOTTEN_MAX) -> int:
+    """Remove a batch of claims of sales that are long over. Returns how many."""
+    old = Served.objects.filter(item__sale__closes_at__lt=Now() - KEPT_AFTER_END)
+    count, _rows = Served.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:batch_max])).delete()
+    return count
+
+
+def address_mark(address: Mapping[str, str]) -> str:
+    """The same for one address however its letters, spaces and signs are written."""
+    text = " ".join(str(address.get(name, "")) for name in COMPARED)
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return mark_of("".join(sign for sign in plain if sign.isalnum()))
+
+
+def mark_of(text: str) -> str:
+    key = settings.SECRET_KEY.encode()[:64]
+    return blake2b(text.encode(), digest_size=16, key=key, person=b"one-for-each").hexdigest()

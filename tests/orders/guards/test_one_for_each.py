@@ -1,0 +1,194 @@
+"""One purchase of an item for each delivery address or payment card, where its sale asks for that."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders.account.deletion import delete_account
+from orders.life import lifecycle
+from orders.models import Attention, Order, OrderStatus, Payment, Served, ShippingAddress
+from orders.payments import refunds, sessions
+from orders.payments.late_money import settle_waiting
+from orders.payments.sessions import StartOutcome
+from orders.payments.simulated.models import SimulatedMessage
+from orders.shipping.order_address import store_address
+from orders.units.one_for_each import address_mark, forget_old
+from seckill.models import Sale, SaleItem
+from shop.models import Product
+from tests.steps.at_once import at_once
+from tests.steps.buying import ADDRESS, new_buyers, order_of, signed_in, status_of
+from tests.steps.guarding import guarded_by
+from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
+from tests.steps.shop import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SAME_ADDRESS = {**ADDRESS, "line1": f" {ADDRESS['line1'].upper()}. ", "name": "Somebody Else"}
+
+
+@pytest.fixture
+def item(product: Product) -> SaleItem:
+    return make_item(product, quantity=50)
+
+
+def order_to(item: SaleItem, buyer: User, **changes: str) -> Order:
+    order = order_of(item, buyer)
+    ShippingAddress.objects.update_or_create(order=order, defaults={**ADDRESS, **changes})
+    return order
+
+
+def start(order: Order) -> StartOutcome:
+    return sessions.start(order_id=order.pk, idempotency_key=str(uuid4())).outcome
+
+
+def paid_with(order: Order, card: str = "") -> Any:
+    return send_webhook(message(payment_of(order, str(uuid4())), card=card))
+
+
+def test_one_address_is_one_however_it_is_written() -> None:
+    assert address_mark(ADDRESS) == address_mark(SAME_ADDRESS)
+    assert address_mark({**ADDRESS, "line1": "１２ Ｒｏａｄ"}) == address_mark({**ADDRESS, "line1": "12, road"})
+    assert address_mark(ADDRESS) != address_mark({**ADDRESS, "line2": "Flat 2"})
+
+
+def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival, line1=SAME_ADDRESS["line1"])
+    assert start(first) is StartOutcome.OPENED
+    answer = press_pay(signed_in(rival), second.number)
+    assert (answer.status_code, answer.json()["code"]) == (409, "address_taken")
+    assert not second.payments.exists()
+    # With another address it goes on.
+    assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "9 Other Road"})
+    assert start(second) is StartOutcome.OPENED
+
+
+def test_the_page_says_so_in_the_buyers_language(item: SaleItem, buyer: User, rival: User, client: Client) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival)
+    start(first)
+    client.force_login(rival)
+    page = client.post(f"/zh-hans/orders/{second.number}/pay/", follow=True).content.decode()
+    assert "每个收货地址限购一次" in page
+
+
+def test_of_many_orders_to_one_address_at_once_one_can_be_paid(item: SaleItem) -> None:
+    guarded_by(item, one_per_address=True)
+    orders = [order_to(item, who) for who in new_buyers(8)]
+    outcomes = at_once([partial(start, order) for order in orders])
+    assert sorted(outcomes) == sorted([StartOutcome.OPENED] + [StartOutcome.ADDRESS_TAKEN] * 7)
+
+
+def test_an_order_that_ended_leaves_its_address_to_the_next(item: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival)
+    assert [start(first), start(second)] == [StartOutcome.OPENED, StartOutcome.ADDRESS_TAKEN]
+    lifecycle.cancel(order_id=first.pk)
+    assert start(second) is StartOutcome.OPENED
+
+
+def test_a_paid_order_cannot_be_sent_to_the_address_of_another(item: SaleItem, buyer: User, rival: User) -> None:
+    """Otherwise all would be paid with addresses that do not exist, and then be sent to one."""
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival, line1="9 Other Road")
+    paid_with(first)
+    paid_with(second)
+    assert not store_address(order_id=second.pk, values=ADDRESS)
+    path = f"/api/v1/orders/{second.number}/shipping-address/"
+    assert signed_in(rival).put(path, ADDRESS).json()["code"] == "address_taken"
+    assert ShippingAddress.objects.get(order=second).line1 == "9 Other Road"
+    # One's own can be corrected; the former one is free then.
+    assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "10 Other Road"})
+    assert Served.objects.filter(order=second).count() == 1
+
+
+def test_without_an_address_such_an_order_cannot_be_paid(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.SHIPPING_ADDRESS_REQUIRED = False
+    guarded_by(item, one_per_address=True)
+    order = order_of(item, buyer)
+    assert press_pay(signed_in(buyer), order.number).json()["code"] == "address_needed"
+
+
+def test_a_second_purchase_with_a_card_is_refunded_and_another_card_can_pay(
+    item: SaleItem, buyer: User, rival: User, client: Client
+) -> None:
+    guarded_by(item, one_per_card=True)
+    first, second = order_of(item, buyer), order_of(item, rival)
+    paid_with(first, "card_1")
+    paid_with(second, "card_1")
+    assert [status_of(first), status_of(second)] == [OrderStatus.PAID, OrderStatus.AWAITING_PAYMENT]
+    second.refresh_from_db()
+    assert second.attention == Attention.ONE_EACH
+    assert second.payments.get().status == Payment.Status.REFUND_DUE
+    client.force_login(rival)
+    page = client.get(second.get_absolute_url()).content.decode()
+    assert "We refund your payment." in page
+    assert "with another card" in page
+    paid_with(second, "card_2")
+    assert status_of(second) == OrderStatus.PAID
+    assert "card_1" not in str(list(Served.objects.values())) + str(Payment.objects.values())
+
+
+def test_the_simulated_company_tells_cards_apart_and_no_number(
+    item: SaleItem, buyer: User, rival: User, as_buyer: Client
+) -> None:
+    guarded_by(item, one_per_card=True)
+    for order in (order_of(item, buyer), order_of(item, rival)):
+        payment = payment_of(order)
+        as_buyer.post(payment.url, {"action": "pay", "card": "4242 4242", "delivery": "once"})
+    cards = {one.session.card for one in SimulatedMessage.objects.select_related("session")}
+    assert len(cards) == 1
+    assert "4242" not in str(cards)
+
+
+def test_a_company_that_does_not_tell_cards_apart_takes_all(item: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(item, one_per_card=True)
+    orders = [order_of(item, buyer), order_of(item, rival)]
+    for order in orders:
+        paid_with(order)
+    assert [status_of(order) for order in orders] == [OrderStatus.PAID] * 2
+
+
+def test_a_late_payment_keeps_the_rule(item: SaleItem, buyer: User, rival: User) -> None:
+    """The first expired, the second took over its address and was paid: then the money of the first arrives."""
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival)
+    late = payment_of(first)
+    Order.objects.filter(pk=first.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    lifecycle.expire_overdue()
+    paid_with(second)
+    send_webhook(message(late))
+    make_due(Payment)
+    settle_waiting()
+    assert [status_of(first), status_of(second)] == [OrderStatus.REFUND_DUE, OrderStatus.PAID]
+    first.refresh_from_db()
+    assert first.attention == Attention.ONE_EACH
+
+
+def test_without_the_rule_nothing_is_written(item: SaleItem, buyer: User, rival: User) -> None:
+    for who in (buyer, rival):
+        paid_with(order_to(item, who), "card_1")
+    assert not Served.objects.exists()
+
+
+def test_marks_go_with_the_account_and_some_time_after_the_sale(item: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(item, one_per_address=True)
+    order, other = order_to(item, buyer), order_to(item, rival, line1="9 Other Road")
+    start(other)
+    start(order)
+    lifecycle.cancel(order_id=order.pk)
+    delete_account(buyer.pk)
+    assert list(Served.objects.values_list("order", flat=True)) == [other.pk]
+    assert forget_old() == 0
+    Sale.objects.update(opens_at=timezone.now() - timedelta(days=40), closes_at=timezone.now() - timedelta(days=31))
+    assert forget_old() == 1
+    assert refunds.request_due_refunds() == 0

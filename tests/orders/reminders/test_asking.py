@@ -1,0 +1,198 @@
+"""“Remind me” and “Tell me when it is back”: who gets a mail, and what a stranger can do with another's address."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from orders.account.deletion import delete_account
+from orders.account.person_data import person_data
+from orders.models import Reminder
+from orders.reminders import due_reminders, reminder_mails
+from seckill.models import Sale, SaleItem
+from shop.accounts import mail_queue
+from shop.models import AccountMail, Product
+from tests.steps.guarding import confirmed
+from tests.steps.shop import goods, make_item
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def coming(product: Product) -> SaleItem:
+    return make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+
+
+def page_of(item: SaleItem) -> str:
+    return f"/reminders/sale/{item.sale_id}/"
+
+
+def link_in(text: str, part: str) -> str:
+    found = re.search(rf"https?://[^/\s]+(\S*/reminders/{part}/\S+)", text)
+    assert found
+    return found[1]
+
+
+def let_sale_come_near(item: SaleItem, *, minutes: int = 4) -> None:
+    Sale.objects.filter(pk=item.sale_id).update(opens_at=timezone.now() + timedelta(minutes=minutes))
+
+
+def sent() -> list[Any]:
+    due_reminders.make_due()
+    mail.outbox.clear()
+    reminder_mails.send_due(seconds_max=10)
+    return list(mail.outbox)
+
+
+def test_a_buyer_with_a_confirmed_address_presses_one_button(coming: SaleItem, buyer: User, as_buyer: Client) -> None:
+    confirmed(buyer)
+    assert "buyer@example.com" in as_buyer.get(page_of(coming)).content.decode()
+    assert "We will write to buyer@example.com once" in as_buyer.post(page_of(coming)).content.decode()
+    as_buyer.post(page_of(coming))
+    assert sent() == []
+    let_sale_come_near(coming)
+    (message,) = sent()
+    assert message.to == ["buyer@example.com"]
+    assert "Spring sale" in message.subject
+    assert not Reminder.objects.exists()
+    assert sent() == []
+
+
+def test_a_guest_confirms_the_address_by_a_button(coming: SaleItem, client: Client) -> None:
+    page = client.post(f"/zh-hans{page_of(coming)}", {"email": "li@example.com"})
+    assert "请查收邮件" in page.content.decode()
+    let_sale_come_near(coming)
+    assert sent() == []
+    mail_queue.send_due(seconds_max=10)
+    (question,) = mail.outbox
+    assert question.to == ["li@example.com"]
+    link = link_in(str(question.body), "confirm")
+    assert link.startswith("/zh-hans/")
+    # Mail programs look at links.
+    client.get(link)
+    assert sent() == []
+    assert "谢谢" in client.post(link).content.decode()
+    (message,) = sent()
+    assert "春季秒杀" in message.subject
+    assert client.get(link).status_code == 404
+
+
+def test_one_click_stops_all_and_needs_neither_cookie_nor_token(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    variant = goods("cup", units=0)
+    as_buyer.post(f"/reminders/variant/{variant.pk}/")
+    let_sale_come_near(coming)
+    (message,) = sent()
+    headers = message.extra_headers
+    assert headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert "buyer@example.com" not in headers["List-Unsubscribe"]
+    program = Client(enforce_csrf_checks=True)
+    path = link_in(headers["List-Unsubscribe"].strip("<>"), "stop")
+    assert Reminder.objects.count() == 1
+    program.get(path)
+    assert Reminder.objects.count() == 1
+    assert program.post(path, {"List-Unsubscribe": "One-Click"}).status_code == 200
+    assert not Reminder.objects.exists()
+    assert program.post("/reminders/stop/x/").status_code == 404
+
+
+def test_nobody_can_be_bombed(coming: SaleItem, product: Product, settings: LazySettings) -> None:
+    """However many things a stranger names, and however the address is spelled."""
+    settings.REMINDER_LIMIT = "100/10minutes"
+    pages = [page_of(coming), *(f"/reminders/variant/{goods(f'cup{n}', units=0).pk}/" for n in range(8))]
+    answers = set()
+    for number, path in enumerate(pages):
+        browser = Client(REMOTE_ADDR=f"192.0.2.{number}")
+        page = browser.post(path, {"email": f"vic.tim+{number}@example.com"}).content.decode()
+        answers.add("Look into your mailbox" in page)
+        browser.post(path, {"email": f"victim+{number}@example.com"})
+    assert answers == {True}
+    assert AccountMail.objects.count() == 3
+
+
+def test_one_network_asks_only_so_often(coming: SaleItem, client: Client, settings: LazySettings) -> None:
+    settings.REMINDER_LIMIT = "2/10minutes"
+    codes = [client.post(page_of(coming), {"email": f"a{n}@example.com"}).status_code for n in range(3)]
+    assert codes == [200, 200, 429]
+
+
+def test_who_has_confirmed_gets_no_second_question(coming: SaleItem, client: Client) -> None:
+    client.post(page_of(coming), {"email": "li@example.com"})
+    Reminder.objects.update(confirmed_at=timezone.now())
+    AccountMail.objects.all().delete()
+    assert "Look into your mailbox" in client.post(page_of(coming), {"email": "li@example.com"}).content.decode()
+    assert not AccountMail.objects.exists()
+
+
+def test_an_account_without_a_confirmed_address_is_asked_as_a_guest(coming: SaleItem, as_buyer: Client) -> None:
+    as_buyer.post(page_of(coming), {"email": "somebody@example.com"})
+    assert Reminder.objects.get().confirmed_at is None
+    assert AccountMail.objects.count() == 1
+
+
+def test_what_is_not_for_sale_or_not_coming_has_no_reminder(
+    coming: SaleItem, item: SaleItem, product: Product, client: Client
+) -> None:
+    draft = make_item(product, published=False, opens_in_seconds=90000, closes_in_seconds=99000)
+    assert client.get(page_of(draft)).status_code == 404
+    assert client.get("/reminders/user/1/").status_code == 404
+    assert client.get(page_of(item)).status_code == 302
+    assert client.get(f"/reminders/variant/{goods('pot', units=3).pk}/").status_code == 302
+    hidden = goods("jug", units=0)
+    type(hidden).objects.filter(pk=hidden.pk).update(is_active=False)
+    assert client.get(f"/reminders/variant/{hidden.pk}/").status_code == 404
+
+
+def test_the_buyer_can_take_it_back(coming: SaleItem, buyer: User, as_buyer: Client, rival: User) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    stranger = Client()
+    stranger.force_login(confirmed(rival))
+    stranger.post(page_of(coming), {"stop": "1"})
+    assert Reminder.objects.count() == 1
+    as_buyer.post(page_of(coming), {"stop": "1"})
+    assert not Reminder.objects.exists()
+
+
+def test_the_copy_of_a_persons_data_has_them_and_the_deletion_removes_them(
+    coming: SaleItem, buyer: User, as_buyer: Client, client: Client
+) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    Client().post(f"/reminders/variant/{goods('cup', units=0).pk}/", {"email": "Buyer@example.com"})
+    Client().post(page_of(coming), {"email": "other@example.com"})
+    kept = person_data(User.objects.get(pk=buyer.pk))["reminders"]
+    assert {row["email"].lower() for row in kept} == {"buyer@example.com"}
+    assert len(kept) == 2
+    delete_account(buyer.pk)
+    assert list(Reminder.objects.values_list("email", flat=True)) == ["other@example.com"]
+
+
+def test_nothing_is_kept_after_the_sale_or_without_a_confirmation(coming: SaleItem, client: Client) -> None:
+    client.post(page_of(coming), {"email": "li@example.com"})
+    client.post(f"/reminders/variant/{goods('cup', units=0).pk}/", {"email": "li@example.com"})
+    assert due_reminders.forget_past() == 0
+    Sale.objects.update(opens_at=timezone.now() - timedelta(hours=2), closes_at=timezone.now() - timedelta(hours=1))
+    assert due_reminders.forget_past() == 1
+    Reminder.objects.update(created_at=timezone.now() - timedelta(days=3))
+    assert due_reminders.forget_past() == 1
+
+
+def test_the_pages_lead_there(coming: SaleItem, item: SaleItem, client: Client) -> None:
+    sale = client.get(f"/sales/{coming.sale_id}/").content.decode()
+    assert page_of(coming) in sale
+    assert f"/sales/{coming.sale_id}/calendar.ics" in sale
+    open_sale = client.get(f"/sales/{item.sale_id}/").content.decode()
+    assert page_of(item) not in open_sale
+    assert f"/reminders/item/{item.pk}/" in open_sale
+    gone = goods("cup", units=0)
+    assert f"/reminders/variant/{gone.pk}/" in client.get(gone.get_absolute_url()).content.decode()

@@ -1,0 +1,54 @@
+"""Reminders by the API: the same rules as on the pages."""
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from orders.models import Reminder
+from seckill.models import SaleItem
+from shop.models import AccountMail, Product
+from tests.steps.buying import signed_in
+from tests.steps.guarding import confirmed
+from tests.steps.shop import goods, make_item
+
+pytestmark = pytest.mark.django_db
+
+URL = "/api/v1/reminders/"
+
+
+@pytest.fixture
+def coming(product: Product) -> SaleItem:
+    return make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+
+
+def test_an_account_with_a_confirmed_address_waits_at_once(coming: SaleItem, buyer: User) -> None:
+    api = signed_in(confirmed(buyer))
+    for _ in range(2):
+        answer = api.post(URL, {"sale": coming.sale_id})
+        assert (answer.status_code, answer.json()["status"]) == (202, "waiting")
+    row = Reminder.objects.get()
+    assert (row.email, row.user, row.confirmed_at is None) == ("buyer@example.com", buyer, False)
+    assert not AccountMail.objects.exists()
+
+
+def test_any_other_address_is_asked_first(item: SaleItem, buyer: User) -> None:
+    for number, api in enumerate((APIClient(), signed_in(confirmed(buyer)))):
+        answer = api.post(URL, {"item": item.pk, "email": f"li{number}@example.com"})
+        assert answer.json()["status"] == "to_confirm"
+    assert AccountMail.objects.count() == 2
+    assert not Reminder.objects.exclude(confirmed_at=None).exists()
+
+
+def test_what_is_there_or_does_not_exist_is_404(coming: SaleItem, item: SaleItem) -> None:
+    there, gone = goods("cup", units=1), goods("pot", units=0)
+    codes = [
+        APIClient().post(URL, {**about, "email": "li@example.com"}).status_code
+        for about in ({"sku": there.sku}, {"sku": "none"}, {"sale": item.sale_id}, {"sale": 2**62}, {"sku": gone.sku})
+    ]
+    assert codes == [404, 404, 404, 404, 202]
+
+
+def test_a_call_about_nothing_or_two_things_or_without_an_address_is_refused(coming: SaleItem, buyer: User) -> None:
+    for body in ({"email": "li@example.com"}, {"sale": 1, "item": 1, "email": "li@example.com"}):
+        assert APIClient().post(URL, body).json()["errors"][0]["field"] == "sale"
+    assert signed_in(buyer).post(URL, {"sale": coming.sale_id}).json()["errors"][0]["field"] == "email"

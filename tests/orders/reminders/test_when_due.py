@@ -1,0 +1,151 @@
+"""When reminders leave: spread before the opening; when something is back, those who asked first."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from orders.life import lifecycle
+from orders.models import Reminder
+from orders.reminders import due_reminders, reminder_mails
+from orders.reminders.calendar_file import calendar_text
+from seckill.models import Sale, SaleItem
+from shop.models import Product, Variant
+from tests.own_store import free_port
+from tests.steps.at_once import at_once
+from tests.steps.buying import new_buyers, order_of
+from tests.steps.shop import goods, make_item, make_product
+from tests.steps.store import store_away
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def people_wait(count: int, **target: object) -> None:
+    Reminder.objects.bulk_create(
+        Reminder(
+            **target,
+            email=f"p{number}@example.com",
+            mailbox=f"{number:016x}",
+            language="en",
+            confirmed_at=timezone.now(),
+        )
+        for number in range(count)
+    )
+
+
+def due() -> int:
+    return Reminder.objects.filter(next_attempt_at__isnull=False).count()
+
+
+def test_mails_about_an_opening_are_spread_and_have_all_left_before_it(product: Product) -> None:
+    item = make_item(product, opens_in_seconds=3500, closes_in_seconds=9000)
+    people_wait(400, sale=item.sale)
+    due_reminders.make_due()
+    assert 0 < due() < 10
+    Sale.objects.update(opens_at=timezone.now() + timedelta(minutes=5))
+    due_reminders.make_due()
+    assert due() == 400
+
+
+def test_long_before_nothing_is_due(product: Product) -> None:
+    item = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    people_wait(3, sale=item.sale)
+    due_reminders.make_due()
+    assert due() == 0
+
+
+def test_units_that_are_back_in_a_sale_are_told_to_a_few_and_the_first_who_asked(item: SaleItem, buyer: User) -> None:
+    orders = [order_of(item, who) for who in new_buyers(5)]
+    people_wait(20, item=item)
+    due_reminders.make_due()
+    assert due() == 0
+    lifecycle.cancel(order_id=orders[0].pk)
+    due_reminders.make_due()
+    first = Reminder.objects.order_by("pk")[: due_reminders.TOLD_FOR_EACH_UNIT]
+    assert due() == due_reminders.TOLD_FOR_EACH_UNIT
+    assert all(reminder.next_attempt_at for reminder in first)
+
+
+def test_while_the_store_is_away_they_wait(item: SaleItem, settings: Settings) -> None:
+    people_wait(2, item=item)
+    former = store_away(settings)
+    due_reminders.make_due()
+    assert due() == 0
+    settings.CACHES = former
+    due_reminders.make_due()
+    assert due() == 2
+
+
+def test_a_product_that_is_back_and_gone_again_is_waited_for_again() -> None:
+    cup = goods("cup", units=0)
+    people_wait(5, variant=cup)
+    Variant.objects.filter(pk=cup.pk).update(available=F("available") + 1)
+    due_reminders.make_due()
+    assert due() == 3
+    Variant.objects.filter(pk=cup.pk).update(available=0)
+    reminder_mails.send_due(seconds_max=10)
+    assert mail.outbox == []
+    assert due() == 0
+    Variant.objects.filter(pk=cup.pk).update(available=4)
+    due_reminders.make_due()
+    reminder_mails.send_due(seconds_max=10)
+    assert len(mail.outbox) == 5
+    assert not Reminder.objects.exists()
+
+
+def test_two_workers_send_each_mail_once() -> None:
+    cup = goods("cup", units=9)
+    people_wait(20, variant=cup)
+    due_reminders.make_due()
+    counts = at_once([partial(reminder_mails.send_due, seconds_max=20)] * 3)
+    assert sum(counts) == 20
+    assert sorted(message.to[0] for message in mail.outbox) == sorted(f"p{number}@example.com" for number in range(20))
+
+
+def test_a_mail_server_that_is_away_costs_no_attempt(settings: Settings) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
+    people_wait(2, variant=goods("cup", units=9))
+    due_reminders.make_due()
+    assert reminder_mails.send_due(seconds_max=5) == 0
+    assert set(Reminder.objects.values_list("attempts", flat=True)) == {0}
+
+
+def test_the_sweep_costs_the_same_for_many(
+    product: Product, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    people_wait(300, sale=make_item(product, opens_in_seconds=600, closes_in_seconds=9000).sale)
+    with django_assert_max_num_queries(12):
+        due_reminders.make_due()
+
+
+def test_staff_see_how_many_wait(product: Product, item: SaleItem, as_manager: Client) -> None:
+    people_wait(2, item=item)
+    coming = make_item(make_product(slug="jug", price_minor=2000), opens_in_seconds=7200, closes_in_seconds=9000)
+    people_wait(3, sale=coming.sale)
+    cup = goods("cup", units=0)
+    people_wait(1, variant=cup)
+    assert "3 people want a mail" in as_manager.get(f"/admin/seckill/sale/{coming.sale_id}/change/").content.decode()
+    assert "Waiting for units" in as_manager.get(f"/admin/seckill/sale/{item.sale_id}/change/").content.decode()
+    assert "1 person waits for" in as_manager.get(f"/admin/shop/product/{cup.product_id}/change/").content.decode()
+
+
+def test_the_calendar_file_is_one_that_calendars_read(product: Product, client: Client) -> None:
+    item = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    Sale.objects.update(name_en="Tea, cups; and more " * 8)
+    sale = Sale.objects.get(pk=item.sale_id)
+    answer = client.get(f"/sales/{sale.pk}/calendar.ics")
+    assert answer["Content-Type"] == "text/calendar; charset=utf-8"
+    text = answer.content.decode()
+    assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
+    unfolded = text.replace("\r\n ", "")
+    assert "SUMMARY:Tea\\, cups\\; and more" in unfolded
+    assert f"DTSTART:{sale.opens_at:%Y%m%dT%H%M%SZ}" in unfolded
+    assert unfolded.startswith("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n")
+    assert unfolded == calendar_text(sale).replace("\r\n ", "")

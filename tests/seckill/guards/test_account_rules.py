@@ -1,0 +1,108 @@
+"""A sale for accounts with a confirmed mail address, or of some age, and for few accounts of one network or device."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from django_redis import get_redis_connection
+
+from seckill.guards.accounts_of_place import let_in
+from seckill.models import SaleItem
+from shop.accounts.known_places import COOKIE
+from tests.steps.at_once import at_once
+from tests.steps.buying import new_buyers
+from tests.steps.guarding import ask_pass, confirmed, guarded_by, told_of_pass
+from tests.steps.store import store_away
+
+pytestmark = pytest.mark.django_db
+
+
+def test_without_rules_everybody_gets_a_pass(item: SaleItem, buyer: User) -> None:
+    assert told_of_pass(item, buyer) == "pass"
+
+
+def test_an_account_without_a_confirmed_address_gets_no_pass(item: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(item, needs_confirmed_mail=True)
+    confirmed(rival)
+    assert told_of_pass(item, rival) == "pass"
+    assert told_of_pass(item, buyer) == "mail_not_confirmed"
+    confirmed(buyer).emailaddress_set.update(verified=False)  # type: ignore[attr-defined]
+    assert told_of_pass(item, buyer) == "mail_not_confirmed"
+
+
+def test_an_account_that_was_made_for_the_sale_gets_no_pass(item: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(item, account_age_hours=24)
+    User.objects.filter(pk=rival.pk).update(date_joined=timezone.now() - timedelta(hours=25))
+    assert told_of_pass(item, rival) == "pass"
+    answer = ask_pass(item, buyer)
+    assert answer.json()["code"] == "account_too_new"
+    assert 23 * 3600 < int(answer["Retry-After"]) <= 24 * 3600
+    assert "24 h" in answer.json()["detail"] or "1 day" in answer.json()["detail"]
+
+
+def test_a_network_has_passes_for_so_many_accounts_and_for_these_again(item: SaleItem) -> None:
+    guarded_by(item, accounts_per_network=3)
+    crowd = new_buyers(6)
+    answers = [told_of_pass(item, who, address="192.0.2.7") for who in crowd]
+    assert answers == ["pass"] * 3 + ["too_many_accounts"] * 3
+    assert told_of_pass(item, crowd[0], address="192.0.2.7") == "pass"
+    assert told_of_pass(item, crowd[5], address="192.0.2.8") == "pass"
+
+
+def test_addresses_of_one_64_network_are_one(item: SaleItem) -> None:
+    guarded_by(item, accounts_per_network=1)
+    first, second, third = new_buyers(3)
+    assert told_of_pass(item, first, address="2001:db8:0:1::1") == "pass"
+    assert told_of_pass(item, second, address="2001:db8:0:1:ffff::2") == "too_many_accounts"
+    assert told_of_pass(item, third, address="2001:db8:0:2::1") == "pass"
+
+
+def test_of_many_accounts_at_once_no_more_get_in(item: SaleItem) -> None:
+    calls = [
+        partial(let_in, sale_id=1, place="network 192.0.2.1", buyer_id=number // 2, accounts_max=5, keep_seconds=60)
+        for number in range(60)
+    ]
+    assert sum(at_once(calls)) == 10
+    (key,) = get_redis_connection("default").keys("seckill.guards.*")
+    assert get_redis_connection("default").scard(key) == 5
+    assert b"192.0.2.1" not in key
+    assert 0 < get_redis_connection("default").ttl(key) <= 60
+
+
+def test_a_browser_has_passes_for_so_many_accounts(item: SaleItem, buyer: User, rival: User, stranger: User) -> None:
+    """The cookie of the device comes with signing in; who removes it shares the count of its network."""
+    guarded_by(item, accounts_per_device=1)
+    browser = Client(REMOTE_ADDR="192.0.2.1")
+    browser.post(reverse("account_login"), {"login": "buyer", "password": "buyer-password"})
+    assert COOKIE in browser.cookies
+    path = f"/api/v1/sale-items/{item.pk}/passes/"
+    assert browser.post(path, {}, content_type="application/json").status_code == 201
+    cookie = browser.cookies[COOKIE].value
+    browser.force_login(rival)
+    browser.cookies[COOKIE] = cookie
+    answer = browser.post(path, {}, content_type="application/json")
+    assert answer.json()["code"] == "too_many_accounts"
+    bare = Client(REMOTE_ADDR="192.0.2.1")
+    told = []
+    for who in (rival, stranger):
+        bare.force_login(who)
+        told.append(bare.post(path, {}, content_type="application/json").status_code)
+    assert told == [201, 403]
+
+
+def test_while_the_cache_server_is_away_buyers_get_in(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    guarded_by(item, accounts_per_network=1)
+    store_away(settings, "default")
+    assert told_of_pass(item, buyer) == "pass"
+
+
+def test_the_page_says_why_there_is_no_pass(item: SaleItem, as_buyer: Client) -> None:
+    guarded_by(item, needs_confirmed_mail=True)
+    page = as_buyer.get(f"/sale-items/{item.pk}/reserve/")
+    assert page.status_code == 403
+    assert "Confirm your e-mail address first" in page.content.decode()

@@ -1,0 +1,170 @@
+"""A sale with proof of work: a pass costs a computation, each proof is good for one pass, and none can be made up."""
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from seckill.guards import proof_of_work
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.at_once import at_once
+from tests.steps.guarding import ask_challenge, ask_pass, guarded_by, proof_for, solved, told_of_pass
+from tests.steps.shop import make_item, make_product
+
+pytestmark = pytest.mark.django_db
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guide-api.md"
+
+
+@pytest.fixture
+def proven(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> SaleItem:
+    """An item of a sale with proof of work, which is little here."""
+    monkeypatch.setattr(proof_of_work, "TRIES", 20)
+    return guarded_by(item, proof_of_work=True)
+
+
+def program_of_the_guide() -> Callable[[dict[str, Any]], str]:
+    """What docs/guide-api.md shows to the authors of clients, which needs nothing but Python."""
+    (text,) = re.findall(r"```text\n(.*?)```", GUIDE.read_text(), flags=re.S)
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102 our own documentation
+    return cast(Callable[[dict[str, Any]], str], names["proof_of"])
+
+
+def changed(proof: str, **parameters: Any) -> str:
+    payload = json.loads(base64.b64decode(proof))
+    payload["challenge"]["parameters"] |= parameters
+    return base64.b64encode(json.dumps(payload).encode()).decode()
+
+
+def test_a_call_without_a_proof_hears_where_to_get_a_challenge(proven: SaleItem, buyer: User) -> None:
+    answer = ask_pass(proven, buyer)
+    assert (answer.status_code, answer.json()["code"]) == (403, "proof_needed")
+    assert answer.json()["challenge_url"] == f"/api/v1/sale-items/{proven.pk}/challenges/"
+
+
+@pytest.mark.parametrize("solver", [program_of_the_guide(), solved], ids=["the guide", "altcha"])
+def test_a_solved_challenge_is_good_for_one_pass(proven: SaleItem, buyer: User, solver: Any) -> None:
+    proof = solver(ask_challenge(proven, buyer).json())
+    assert told_of_pass(proven, buyer, proof=proof) == "pass"
+    assert told_of_pass(proven, buyer, proof=proof) == "proof_refused"
+
+
+def test_of_many_calls_with_one_proof_one_gets_a_pass(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the cache server, so that it counts for all processes."""
+    monkeypatch.setattr(proof_of_work, "TRIES", 5)
+    challenge = proof_of_work.new_challenge(sale_id=item.sale_id, buyer_id=1, network="192.0.2.1")
+    proof = proof_of_work.read(solved(challenge))
+    assert proof is not None
+    assert sum(at_once([partial(proof_of_work.use, proof)] * 20)) == 1
+
+
+def test_a_proof_is_of_no_use_to_another_buyer_or_in_another_sale(
+    proven: SaleItem, product: Product, buyer: User, rival: User
+) -> None:
+    other = guarded_by(make_item(make_product(slug="pot", price_minor=2000)), proof_of_work=True)
+    proof = proof_for(proven, buyer)
+    assert told_of_pass(proven, rival, proof=proof) == "proof_refused"
+    assert told_of_pass(other, buyer, proof=proof) == "proof_refused"
+    assert told_of_pass(proven, buyer, proof=proof) == "pass"
+
+
+def test_an_easier_challenge_cannot_be_made_up(proven: SaleItem, buyer: User, rival: User) -> None:
+    proof = proof_for(proven, buyer)
+    forged = [
+        changed(proof, keyPrefix="00"),
+        changed(proof, data={"sale": proven.sale_id, "buyer": rival.pk}),
+        changed(proof, expiresAt=int(time.time()) + 10_000),
+        changed(proof, nonce="00" * 16),
+        changed(proof, keySignature=None),
+    ]
+    assert {told_of_pass(proven, buyer, proof=text) for text in forged} == {"proof_refused"}
+    assert told_of_pass(proven, rival, proof=forged[1]) == "proof_refused"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"challenge": [], "solution": {}}',
+        b'{"challenge": {"parameters": [], "signature": ""}, "solution": {"counter": 0, "derivedKey": ""}}',
+        b'{"challenge": {"parameters": {}, "signature": 7}, "solution": {"counter": -1, "derivedKey": {}}}',
+        b'{"challenge": {"parameters": {"expiresAt": "x", "data": NaN}, "signature": "00"}, "solution": []}',
+        b"[" * 1000,
+        b"\xff",
+    ],
+)
+def test_nonsense_is_refused_and_breaks_nothing(proven: SaleItem, buyer: User, content: bytes) -> None:
+    for text in (base64.b64encode(content).decode() or "x", content.decode(errors="replace") or "="):
+        answer = ask_pass(proven, buyer, proof=text)
+        assert answer.json()["code"] in ("proof_refused", "proof_needed", "invalid")
+        assert answer.status_code < 500
+
+
+def test_a_proof_that_came_too_late_is_refused(proven: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof_of_work, "LIFE_SECONDS", -2)
+    assert told_of_pass(proven, buyer, proof=proof_for(proven, buyer)) == "proof_refused"
+
+
+def test_the_check_asks_no_database_and_makes_two_hashes(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    monkeypatch.setattr(proof_of_work, "TRIES", 5)
+    challenge = proof_of_work.new_challenge(sale_id=item.sale_id, buyer_id=1, network="192.0.2.1")
+    text = solved(challenge)
+    with django_assert_num_queries(0):
+        proof = proof_of_work.read(text)
+        found = proof_of_work.check(proof, sale_id=item.sale_id, buyer_id=1)
+        assert found is proof_of_work.Proof.ACCEPTED
+        assert proof is not None
+        assert proof_of_work.use(proof)
+
+
+def test_demand_makes_it_harder_for_the_network_it_comes_from_and_never_without_bound(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof_of_work, "TRIES", 1000)
+    works = [proof_of_work.work_for(sale_id=item.sale_id, network="192.0.2.1") for _ in range(400)]
+    assert 1000 < works[0] < 1200
+    assert works == sorted(works)
+    assert works[-1] == 1000 * proof_of_work.FACTOR_MAX
+    elsewhere = proof_of_work.work_for(sale_id=item.sale_id, network="192.0.2.2")
+    assert 1000 < elsewhere < 1400
+
+
+def test_a_sale_without_it_gives_no_challenge(item: SaleItem, buyer: User) -> None:
+    assert ask_challenge(item, buyer).status_code == 404
+    assert told_of_pass(item, buyer) == "pass"
+
+
+def test_challenges_are_limited_as_passes_are(proven: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.PASS_LIMIT = "2/minute"
+    assert [ask_challenge(proven, buyer).status_code for _ in range(3)] == [201, 201, 429]
+
+
+def test_challenges_begin_when_passes_do(proven: SaleItem, product: Product, buyer: User) -> None:
+    early = make_item(make_product(slug="jug", price_minor=2000), opens_in_seconds=7200, closes_in_seconds=9000)
+    assert ask_challenge(guarded_by(early, proof_of_work=True), buyer).json()["code"] == "too_early"
+
+
+def test_the_page_without_scripts_says_what_to_do(proven: SaleItem, as_buyer: Client) -> None:
+    page = as_buyer.get(f"/sale-items/{proven.pk}/reserve/")
+    assert page.status_code == 403
+    assert "That needs JavaScript" in page.content.decode()
+    chinese = as_buyer.get(f"/zh-hans/sale-items/{proven.pk}/reserve/").content.decode()
+    assert "JavaScript" in chinese
+    assert "That needs JavaScript" not in chinese
