@@ -88,8 +88,10 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a room is made of. The counts are 0, unless it is one that was lost: PostgreSQL remembers its own, and
-    `reservations` are those made so far in the sale."""
+    """What a room is made of. The counts are 0, unless it is one that was lost: PostgreSQL remembers them.
+
+    `reservations` are those made so far in the sale.
+    """
 
     opens_ms: int
     key: bytes
