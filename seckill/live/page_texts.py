@@ -77,19 +77,23 @@ def sale_page_texts() -> dict[str, Any]:
             "detail": _("The units went back on sale. See My orders for the reason."),
         },
         "line": line_texts(),
-        "errors": {
-            "connection": {
-                "title": _("Connection problem"),
-                "detail": _("Trying again (attempt {attempt}). Retrying never reserves twice."),
-            },
-            "no_answer": {
-                "title": _("The shop did not answer"),
-                "detail": _("Check My orders before you try again: your reservation may be there."),
-            },
-            "signed_out": {"title": _("You are signed out"), "detail": _("Sign in again to buy.")},
-            "failed": {"title": _("That did not work"), "detail": _("Reload the page and try again.")},
-        },
+        "errors": error_texts(),
         "sign_in": _("Sign in"),
+    }
+
+
+def error_texts() -> dict[str, dict[str, str]]:
+    return {
+        "connection": {
+            "title": _("Connection problem"),
+            "detail": _("Trying again (attempt {attempt}). Retrying never reserves twice."),
+        },
+        "no_answer": {
+            "title": _("The shop did not answer"),
+            "detail": _("Check My orders before you try again: your reservation may be there."),
+        },
+        "signed_out": {"title": _("You are signed out"), "detail": _("Sign in again to buy.")},
+        "failed": {"title": _("That did not work"), "detail": _("Reload the page and try again.")},
     }
 
 

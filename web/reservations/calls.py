@@ -65,6 +65,7 @@ ENDPOINTS = {
     Kind.PASS: "api-passes",
     Kind.STATUS: "api-reservation",
     Kind.ME: "api-me",
+    Kind.PLACE: "api-queue",
 }
 
 
