@@ -14,6 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from modeltranslation.manager import MultilingualManager
 
 from seckill.phase import Phase, phase_of
+from seckill.rows.draws import Draw as Draw
+from seckill.rows.draws import DrawEntry as DrawEntry
+from seckill.rows.replica_choices import ReplicaChoice as ReplicaChoice
 from shop.models import Product, Variant
 
 # Lua counts in doubles, which are exact up to 2**53. This limit is far below that, and above any real sale.
@@ -33,6 +36,7 @@ class LatePayment(models.TextChoices):
 class NoPass(StrEnum):
     """Why buyers get no pass for a sale, in the words of the API."""
 
+    DRAWN = "drawn"
     TOO_EARLY = "too_early"
     CLOSED = "closed"
 
@@ -47,6 +51,7 @@ class Sale(models.Model):
     class Admission(models.TextChoices):
         FIRST_COME = "first_come", _("first come, first served")
         WAITING_ROOM = "waiting_room", _("waiting room")
+        DRAW = "draw", _("draw")
 
     name = models.CharField(_("name"), max_length=200)
     opens_at = models.DateTimeField(_("opens at"))
@@ -78,7 +83,10 @@ class Sale(models.Model):
         choices=Admission,
         default=Admission.FIRST_COME,
         db_default=Admission.FIRST_COME,
-        help_text=_("In a waiting room, people who come before the opening get a random place, later ones the next."),
+        help_text=_(
+            "In a waiting room, people who come before the opening get a random place, later ones the next. In a draw, "
+            "people enter until the opening, and the winners have the seconds to pay: choose some hours."
+        ),
     )
     pace = models.PositiveIntegerField(
         _("people a minute"),
@@ -124,6 +132,10 @@ class Sale(models.Model):
         return self.admission == self.Admission.WAITING_ROOM
 
     @property
+    def has_draw(self) -> bool:
+        return self.admission == self.Admission.DRAW
+
+    @property
     def passes_open_at(self) -> datetime:
         """Buyers can get passes, or join the waiting room, from this time until the sale closes."""
         return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
@@ -133,6 +145,8 @@ class Sale(models.Model):
 
         The clock is the web server's: a pass only permits to ask, and the store's clock opens and closes the sale.
         """
+        if self.has_draw:
+            return NoPass.DRAWN
         if now < self.passes_open_at:
             return NoPass.TOO_EARLY
         return NoPass.CLOSED if now >= self.closes_at else None
@@ -265,6 +279,7 @@ class SaleChange(models.Model):
         UNITS_PER_BUYER = "units_per_buyer", _("units per buyer")
         RETURN_UNSOLD = "return_unsold", _("unsold units back to the stock")
         PACE = "pace", _("pace of the waiting room")
+        DRAW = "draw", _("draw")
 
     class Status(models.TextChoices):
         PENDING = "pending", _("pending")
@@ -301,40 +316,6 @@ class SaleChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} · {self.item}"
-
-
-class ReplicaChoice(models.Model):
-    """A choice of staff: how many replicas a yes waits for from then on. The last one counts, and none is deleted.
-
-    `replicas` null means as many as SECKILL_YES_REPLICAS says.
-    """
-
-    replicas = models.PositiveSmallIntegerField(
-        _("replicas that a yes waits for"),
-        null=True,
-        blank=True,
-        help_text=_("Empty: as many as SECKILL_YES_REPLICAS says."),
-    )
-    reason = models.CharField(_("reason"), max_length=300)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", verbose_name=_("made by"), null=True, editable=False
-    )
-    made_at = models.DateTimeField(_("made at"), auto_now_add=True)
-
-    class Meta:
-        verbose_name = _("choice of replicas")
-        verbose_name_plural = _("choices of replicas")
-        ordering = ["-pk"]
-        default_permissions = ("add", "view")
-
-    def __str__(self) -> str:
-        return str(_("as set")) if self.replicas is None else str(self.replicas)
-
-    def clean(self) -> None:
-        most: int = settings.SECKILL_YES_REPLICAS
-        if self.replicas is not None and self.replicas > most:
-            text = _("A yes can wait for 0 to %(most)d replicas: SECKILL_YES_REPLICAS is %(most)d.")
-            raise ValidationError({"replicas": text % {"most": most}})
 
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:

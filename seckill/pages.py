@@ -108,6 +108,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     The page contains the pass, so pressing twice reserves once.
     """
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
+    if item.sale.has_draw:
+        return redirect("draw-entry", item.sale_id)
     if request.method != "POST":
         if must_wait(item.sale, account_id=cast(int, request.user.pk)):
             return redirect("queue", item.sale_id)

@@ -36,6 +36,7 @@ log = structlog.get_logger(__name__)
 SENT_FIRST = (
     Mail.Kind.LINK,
     Mail.Kind.PLACED,
+    Mail.Kind.WON,
     Mail.Kind.PAID,
     Mail.Kind.REFUNDED,
     Mail.Kind.SHIPPED,

@@ -147,7 +147,7 @@ class PassView(JsonAPIView):
             201: PassSerializer,
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
-                *("too_many_attempts", "too_early", "unpaid_too_often", "closed"),
+                *("too_many_attempts", "drawn", "too_early", "unpaid_too_often", "closed"),
                 *("place_needed", "place_not_called", "unavailable"),
             ),
         },
@@ -159,6 +159,14 @@ class PassView(JsonAPIView):
             raise Http404
         now = timezone.now()
         why_not = sale.why_no_pass(now)
+        if why_not is NoPass.DRAWN:
+            return problem(
+                status=409,
+                code=why_not.value,
+                title=_("The units are drawn"),
+                detail=_("Nobody can reserve in this sale. Enter its draw until the opening."),
+                server_time=rfc3339(to_ms(now)),
+            )
         if why_not is NoPass.TOO_EARLY:
             return problem(
                 status=409,

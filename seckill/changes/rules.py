@@ -12,7 +12,7 @@ from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem, overlapping_it
 Kind = SaleChange.Kind
 
 # These change one item; the others change a whole sale.
-OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.UNITS_PER_BUYER})
+OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.UNITS_PER_BUYER, Kind.DRAW})
 # After the end they would do nothing for a buyer, and the unsold units are back in the stock.
 WHILE_RUNNING = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER})
 

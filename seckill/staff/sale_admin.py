@@ -20,6 +20,7 @@ from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
+from seckill.staff.draw_figures import draw_figures
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, open_first, state_of
 from seckill.staff.publish_page import Risk, publish_page
@@ -160,6 +161,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
             room = room_figures(obj)
             context |= {
                 "room": [(name, LABELS[name], figure) for name, figure in room.items()],
+                "draw": draw_figures(obj),
                 "room_item": items[0].pk if items else None,
                 "rows": [(row, buttons_of_item(row.item) if may_change_items else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],

@@ -33,7 +33,11 @@ class AccountMailText:
 
 def account_message(template_prefix: str, *, to: str, facts: Facts) -> EmailMultiAlternatives:
     """The mail for which allauth has a template of this name."""
-    text = MAIL_TEXTS[template_prefix](facts)
+    return message_with(MAIL_TEXTS[template_prefix](facts), to=to)
+
+
+def message_with(text: AccountMailText, *, to: str) -> EmailMultiAlternatives:
+    """The text as a mail, in the active language."""
     context = {
         "text": text,
         "language": translation.get_language(),

@@ -66,6 +66,7 @@ def make_item(
     hold_seconds: int = 900,
     published: bool = True,
     has_room: bool = False,
+    admission: Sale.Admission = Sale.Admission.FIRST_COME,
 ) -> SaleItem:
     """A sale of one item."""
     now = timezone.now()
@@ -75,7 +76,7 @@ def make_item(
         opens_at=now + timedelta(seconds=opens_in_seconds),
         closes_at=now + timedelta(seconds=closes_in_seconds),
         hold_seconds=hold_seconds,
-        admission=Sale.Admission.WAITING_ROOM if has_room else Sale.Admission.FIRST_COME,
+        admission=Sale.Admission.WAITING_ROOM if has_room else admission,
     )
     item = SaleItem.objects.create(
         sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor
