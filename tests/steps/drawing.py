@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django_redis import get_redis_connection
 
-from orders.tasks import carry_out_draws
+from orders.tasks import carry_out_draws, settle_orders
 from seckill.models import Draw, DrawEntry, Sale, SaleItem
 from seckill.store.keys import keys_of
 from shop.models import Product
@@ -44,6 +44,7 @@ def swept(item: SaleItem) -> None:
     for _second in range(3):
         carry_out_draws()
         drained(item)
+        settle_orders()
 
 
 def drawn(item: SaleItem) -> Draw:

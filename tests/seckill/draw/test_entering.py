@@ -143,7 +143,7 @@ def test_the_pages_lead_from_the_sale_to_the_entry_and_to_the_result(
     drawn(item)
     assert "You have won" in text_of(as_buyer, f"{sale}enter/")
     assert "To my order" in text_of(as_buyer, f"{sale}enter/")
-    assert "你已中签" in text_of(as_buyer, f"/zh-hans{sale}enter/")
+    assert "您已中签" in text_of(as_buyer, f"/zh-hans{sale}enter/")
 
 
 @pytest.mark.parametrize("posted", [{}, {"item": "x"}, {"item": "0"}])
