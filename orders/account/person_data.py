@@ -14,6 +14,7 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from orders.models import CartLine, Order, RecordedPayment, ShippingAddress, with_lines
+from seckill.models import DrawEntry
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
@@ -30,6 +31,17 @@ def person_data(user: User) -> dict[str, Any]:
             for address in Address.objects.filter(user=user)
         ],
         "orders": [order_data(order) for order in orders_of(user)],
+        "draw_entries": [
+            {
+                "item": entry.item_id,
+                "units": entry.units,
+                "entry": entry.entry_id,
+                "entered_at": entry.entered_at,
+                "result": entry.status,
+                "place": entry.place,
+            }
+            for entry in DrawEntry.objects.filter(buyer=user).order_by("pk")
+        ],
         "cart": [
             {"product": str(line.variant), "units": line.units}
             for line in CartLine.objects.filter(cart__buyer=user).select_related("variant__product")

@@ -1,5 +1,7 @@
 """The orders of winners: one that ended passes its units on, and one that awaits payment is told by mail."""
 
+from datetime import timedelta
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
@@ -11,13 +13,23 @@ from seckill.models import LONGEST_HOLD, DrawEntry
 Status = DrawEntry.Status
 
 BATCH_MAX = 200
+# A reservation becomes an order within seconds. Without one for so long, the store is asked again.
+WRITTEN_WITHIN = timedelta(minutes=1)
 ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
 # Its units went to the next. Units of a refund that stay sold went nowhere.
 ENDED = Q(status__in=ENDED_UNPAID) | Q(status__in=REFUNDS, units_back=True)
 
 
 def follow_orders() -> int:
-    """Bring the entries in line with their orders: passed on, or won again after a late payment. Returns how many."""
+    """Bring the entries in line with their orders: passed on, or won again after a late payment. Returns how many.
+
+    An entry that has an order is never reserved for again: its hold may have ended and be forgotten. One that got units
+    and has no order is reserved for again, under the same id: the store may have lost the reservation.
+    """
+    has_order = order_with(Q())
+    DrawEntry.objects.filter(has_order, status=Status.WON, reserved_at=None).update(reserved_at=Now())
+    unwritten = moving_entries(Status.WON).filter(~has_order, reserved_at__lt=Now() - WRITTEN_WITHIN)
+    unwritten.update(reserved_at=None)
     passed_on = moving_entries(Status.WON).filter(order_with(ENDED)).update(status=Status.PASSED_ON)
     won_again = moving_entries(Status.PASSED_ON).filter(order_with(Q(status__in=LIVE))).update(status=Status.WON)
     return passed_on + won_again

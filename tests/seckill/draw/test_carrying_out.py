@@ -1,6 +1,7 @@
 """A draw as it is carried out: who gets units, who gets what others leave, kills, two sweeps at once, and the mails."""
 
 import json
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -9,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from orders.account.deletion import delete_account
 from orders.life import lifecycle
 from orders.models import Mail, Order, OrderStatus
 from orders.repair.audit import audit
@@ -306,6 +308,33 @@ def test_the_file_is_cached_and_names_nobody(item: SaleItem, client: Client) -> 
     tag = {"If-None-Match": answer.headers["ETag"]}
     assert client.get(f"/api/v1/sales/{item.sale_id}/draw/file/", headers=tag).status_code == 304
     assert not [entry for entry in in_order(item) if str(entry.reservation_id) in draw.file]
+
+
+def test_a_reservation_that_the_store_has_lost_is_made_again_under_its_id(item: SaleItem) -> None:
+    entered(item, 3)
+    opening_passes(item)
+    lost = ledger.Reservation(Outcome.RESERVED, now_ms=0)
+    with mock.patch.object(ledger, "reserve", return_value=lost):
+        swept(item)
+    assert figures(item) == (3, 0, 0)
+    DrawEntry.objects.update(reserved_at=connection_now() - timedelta(minutes=2))
+    swept(item)
+    assert figures(item) == (0, 3, 0)
+    assert set(Order.objects.values_list("reservation_id", flat=True)) == {
+        entry.reservation_id for entry in in_order(item)
+    }
+
+
+def test_a_deleted_account_leaves_an_open_draw_and_stays_a_bare_id_in_a_closed_one(item: SaleItem) -> None:
+    first, second = entered(item, 2)
+    delete_account(first.pk)
+    assert [entry.buyer_id for entry in in_order(item)] == [second.pk]
+    opening_passes(item)
+    carrying_out.close_entries(sale_id=item.sale_id)
+    delete_account(second.pk)
+    swept(item)
+    assert Draw.objects.get().drawn_at is not None
+    assert statuses(item) == ["passed_on"]
 
 
 def test_outcomes_that_say_wait_stop_the_batch(item: SaleItem) -> None:

@@ -1,4 +1,4 @@
-"""A worker that is killed with SIGKILL while it carries out a draw: the next sweep goes on, and nothing is given twice."""
+"""A worker that is killed while it carries out a draw: the next sweep goes on, and nothing is given twice."""
 
 import os
 import signal
