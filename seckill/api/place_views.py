@@ -10,7 +10,10 @@ from django.http import Http404, HttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import extend_schema
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,6 +24,7 @@ from seckill.api.serializers import PlaceRequestSerializer, PlaceSerializer, Pla
 from seckill.api.views import refusal
 from seckill.models import NoPass, Sale, published_sales
 from seckill.outcomes import Outcome
+from seckill.passes.authentication import PassHolder
 from seckill.waiting_room import place_tokens
 from seckill.waiting_room.line import join, standing
 from seckill.waiting_room.place_answer import place_body
@@ -36,9 +40,6 @@ from shop.times.timestamps import now_ms, rfc3339, to_ms
 
 SCHEME = "Place"
 JOIN_LIMIT = "30/minute"
-TOKEN = OpenApiParameter(
-    "Authorization", location="header", required=True, description="`Place <place_token>`, from the POST."
-)
 
 
 class PlaceRefused(APIException):
@@ -53,16 +54,43 @@ class PlaceRefused(APIException):
         super().__init__(_("Join the waiting room first, then send its token as “Authorization: Place …”."))
 
 
+class PlaceAuthentication(BaseAuthentication):
+    """Reads the token from the header: it alone says who asks."""
+
+    def authenticate(self, request: Request) -> tuple[PassHolder, PlaceToken]:
+        scheme, _space, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        token = place_tokens.read(text) if scheme == SCHEME else None
+        if token is None:
+            raise PlaceRefused
+        return PassHolder(token.account_id), token
+
+    def authenticate_header(self, request: Request) -> str:
+        return SCHEME
+
+
+class PlaceScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the OpenAPI file describes the token."""
+
+    target_class = PlaceAuthentication
+    name = "place"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`Place <place_token>`, from POST …/queue/. It says whose place in a waiting room is meant.",
+        }
+
+
 @method_decorator(uncompressed, name="dispatch")
 class PlaceView(JsonAPIView):
     """The waiting room of a sale."""
 
-    def get_authenticators(self) -> list[Any]:
-        # The token alone says who asks.
-        return [] if self.request.method == "GET" else super().get_authenticators()
-
-    def get_permissions(self) -> list[Any]:
-        return [] if self.request.method == "GET" else super().get_permissions()
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        # While the OpenAPI file is made, there is no request at first.
+        asks = self.request is not None and self.request.method == "GET"
+        return [PlaceAuthentication()] if asks else super().get_authenticators()
 
     @extend_schema(
         request=PlaceRequestSerializer,
@@ -97,27 +125,15 @@ class PlaceView(JsonAPIView):
         text = place_tokens.issue(sale_id=sale_id, account_id=account_id, arrival=found.arrival)
         return place_response({"place_token": text, **place_body(found, now_ms=found.room.now_ms)}, status=201)
 
-    @extend_schema(
-        parameters=[TOKEN],
-        responses={200: PlaceSerializer, **refusals("place_invalid", "unavailable")},
-    )
+    @extend_schema(responses={200: PlaceSerializer, **refusals("place_invalid", "unavailable")})
     def get(self, request: Request, sale_id: int) -> HttpResponse:
         """The place of a token, and how the line moves."""
-        token = token_of(request.META.get("HTTP_AUTHORIZATION", ""), sale_id=sale_id)
-        found = standing(sale_id=sale_id, account_id=token.account_id)
+        token = cast(PlaceToken, request.auth)
+        found = standing(sale_id=sale_id, account_id=token.account_id) if token.sale_id == sale_id else None
         if found is None or found.arrival != token.arrival:
             # The store has lost it, or the account has a later place: the POST says which.
             raise PlaceRefused
         return place_response(place_body(found, now_ms=found.room.now_ms))
-
-
-def token_of(authorization: str, *, sale_id: int) -> PlaceToken:
-    """Raises PlaceRefused."""
-    scheme, _space, text = authorization.partition(" ")
-    token = place_tokens.read(text) if scheme == SCHEME else None
-    if token is None or token.sale_id != sale_id:
-        raise PlaceRefused
-    return token
 
 
 def why_no_place(sale: Sale) -> HttpResponse | None:

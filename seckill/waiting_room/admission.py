@@ -28,7 +28,6 @@ from seckill.waiting_room.room_ledger import (
     read_room,
     remove_room,
 )
-from shop import failpoints
 from shop.times.timestamps import to_ms
 
 # People a minute where staff have set no pace: fifty a second, of whom each makes some ten calls. Intake was measured
@@ -93,15 +92,19 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
     lefts = [one.left for one in known if one.left is not None]
     state, left = state_of(items), sum(lefts) if len(lefts) == len(items) else None
     pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
-    is_present, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
+    has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
+    # Who has come since the last sweep is there, though no process may have noted it yet.
+    known_arrivals = sale.waiting_room.arrivals
     for _window in range(WINDOWS_MAX):
         looked_at = min(max(room.arrivals - called, 0), min(max(WINDOW_MIN, pace // 15), WINDOW_MAX))
+        arrivals = [
+            arrival_at(place, early=room.early or 0, key=room.key) for place in range(called, called + looked_at)
+        ]
         present = [
             number
-            for number, place in enumerate(range(called, called + looked_at), start=1)
-            if is_present(arrival_at(place, early=room.early or 0, key=room.key))
+            for number, arrival in enumerate(arrivals, start=1)
+            if has_asked(arrival) or arrival >= known_arrivals
         ]
-        failpoints.reach("waiting_room.before_admit")
         word, now_called = admit(
             sale_id=sale.pk,
             called_before=called,

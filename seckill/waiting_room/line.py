@@ -28,7 +28,8 @@ class NotLetIn(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: one is made for each question of everybody who waits.
+@dataclass(slots=True)
 class Standing:
     """An account in a room. `place` counts from 0; None before the opening."""
 

@@ -1,6 +1,7 @@
 """A place in the words of the API: for the view, for the gate and for the page."""
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from seckill.live.answer import jitter_ms
@@ -42,10 +43,14 @@ def place_body(found: Standing, *, now_ms: int) -> dict[str, Any]:
         "pace": room.pace or None,
         "wait_seconds": None if ahead is None else wait_seconds(room, ahead),
         "units_left": room.left,
-        "opens_at": rfc3339(room.opens_ms),
-        "server_time": rfc3339(now_ms),
+        "opens_at": time_text(room.opens_ms),
+        "server_time": time_text(now_ms),
         "poll_after_ms": poll_after_ms(found, state, ahead, now_ms=now_ms),
     }
+
+
+# Most answers of a process are given in a few milliseconds, and a text of a time takes as long as all the rest.
+time_text = lru_cache(maxsize=100)(rfc3339)
 
 
 def state_of(found: Standing) -> PlaceState:

@@ -99,9 +99,9 @@ def wait_text(wait: dict[str, int | None] | None, texts: dict[str, Any]) -> str:
 
 def rounded(seconds: int) -> str:
     """Whole minutes from two minutes on: an estimate must not look like a promise."""
-    unit = 60 if seconds >= 120 else 10
-    return duration(max(10, math.ceil(seconds / unit) * unit))
+    return duration(round(seconds / 60) * 60 if seconds >= 120 else max(10, math.ceil(seconds / 10) * 10))
 
 
 def reload_seconds(body: dict[str, Any]) -> int:
-    return max(RELOAD_SECONDS_MIN, math.ceil(body["poll_after_ms"] / 1000))
+    seconds: int = math.ceil(body["poll_after_ms"] / 1000)
+    return max(RELOAD_SECONDS_MIN, seconds)

@@ -90,6 +90,7 @@ def filled_form(
     hold_seconds: int = 900,
     late_payment: str = "take_again",
     saved_rows: int = 0,
+    admission: str = "first_come",
 ) -> dict[str, Any]:
     """What the browser posts: the sale, and a row for each item; `saved_rows` of them are stored."""
     data: dict[str, Any] = {
@@ -100,6 +101,7 @@ def filled_form(
         "closes_at_0": closes_at.strftime("%Y-%m-%d"),
         "closes_at_1": closes_at.strftime("%H:%M:%S"),
         "hold_seconds": hold_seconds,
+        "admission": admission,
         "late_payment": late_payment,
         "items-TOTAL_FORMS": len(rows),
         "items-INITIAL_FORMS": saved_rows,
@@ -126,6 +128,7 @@ def form_of(sale: Sale, *rows: dict[str, Any], **changes: Any) -> dict[str, Any]
         "opens_at": sale.opens_at,
         "closes_at": sale.closes_at,
         "hold_seconds": sale.hold_seconds,
+        "admission": sale.admission,
         "late_payment": sale.late_payment,
         "saved_rows": len(rows),
     }

@@ -36,6 +36,7 @@ def lane_of(path: str) -> str:
     [
         (reverse("api-reserve", args=[1]), "reserve"),
         (reverse("api-live", args=[1]), "live"),
+        (reverse("api-queue", args=[1]), "live"),
         (reverse("api-payment-webhook", args=["stripe"]), "webhooks"),
         (reverse("api-order-pay", args=[NUMBER]), "orders"),
         (reverse("api-orders"), "orders"),

@@ -74,7 +74,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
     Mail.objects.exclude(order=to_complete).update(sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=9900), published=False, opens_in_seconds=900)
-    paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900))
+    paused = make_item(make_product(slug="pen", name="Pen", price_minor=9900), has_room=True)
     change(paused, SaleChange.Kind.PAUSE)
     unused = (
         Category.objects.create(name="Cups", slug="cups"),
@@ -238,6 +238,11 @@ OF_SALES: list[tuple[str, Args, Form]] = [
             lambda it: control_form(closes_at="2099-01-01T00:00"),
         )
         for kind in (SaleChange.Kind.PAUSE, SaleChange.Kind.RESUME, SaleChange.Kind.MOVE_END, SaleChange.Kind.END_NOW)
+    ),
+    (
+        "seckill_sale_control pace",
+        lambda it: [it.paused.sale_id, "pace"],
+        lambda it: control_form(units=5),
     ),
     *(
         (

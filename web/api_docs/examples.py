@@ -91,6 +91,31 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "curl -s $API/sale-items/$ITEM/live/",
     ),
     CallExample(
+        "Waiting room",
+        "POST",
+        "/api/v1/sales/{sale_id}/queue/",
+        "join_queue",
+        "Join the waiting room of a sale",
+        """
+ROOM=$(curl -s "$API/sales/?phase=open" | field "[-1]['id']")
+PLACE=$(curl -s --retry 3 -X POST $API/sales/$ROOM/queue/ -H "Authorization: Bearer $TOKEN" \\
+  | field "['place_token']")
+""",
+    ),
+    CallExample(
+        "Waiting room",
+        "GET",
+        "/api/v1/sales/{sale_id}/queue/",
+        "get_place",
+        "The place in the waiting room",
+        """
+STATE=None
+until [ "$STATE" = called ]; do
+  STATE=$(curl -s $API/sales/$ROOM/queue/ -H "Authorization: Place $PLACE" | field "['state']"); sleep 0.5
+done
+""",
+    ),
+    CallExample(
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/passes/",

@@ -4,11 +4,11 @@ The token has the arrival number, so nobody's place is looked up: it is computed
 the answer is put together from the room's figures. Who has asked is noted for the sweep that calls the next.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -30,6 +30,16 @@ AGE_SECONDS_MAX = 1.5
 ASKED_SECONDS = 10.0
 # Signed tokens name them, so they exist; a process reads some of them.
 ROOMS_MAX = 100
+
+
+# The body of `place_body`; the named numbers may be null.
+PLACE_JSON = (
+    '{"state":"%(state)s","arrival":%(arrival)d,"place":%(place)s,"ahead":%(ahead)s,"admitted":%(admitted)d,'
+    '"people":%(people)d,"pace":%(pace)s,"wait_seconds":%(wait_seconds)s,"units_left":%(units_left)s,'
+    '"opens_at":"%(opens_at)s","server_time":"%(server_time)s","poll_after_ms":%(poll_after_ms)d}'
+)
+WAIT_JSON = '{"from":%d,"to":%s}'
+NUMBERS = ("place", "ahead", "pace", "units_left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,9 @@ class Rooms:
                 self._read[sale_id] = ReadRoom(room, Clock(sent_s, self._clock_s(), room.now_ms))
 
 
-def rendered(body: dict[str, object]) -> bytes:
-    """As DRF's renderer writes it."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+def rendered(body: dict[str, Any]) -> bytes:
+    """As DRF's renderer writes it, which takes ten times as long. No value has a character that JSON escapes."""
+    wait = body["wait_seconds"]
+    numbers = {name: "null" if body[name] is None else body[name] for name in NUMBERS}
+    wait_json = "null" if wait is None else WAIT_JSON % (wait["from"], "null" if wait["to"] is None else wait["to"])
+    return (PLACE_JSON % {**body, **numbers, "wait_seconds": wait_json}).encode()

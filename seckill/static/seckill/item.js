@@ -116,19 +116,6 @@ export class Item {
     });
   }
 
-  setRoom(room) { if (room !== this.state.room) this.dispatch({ type: "room_changed", room }); }
-
-  // The place was called: the first pass lets the buyer in. Whether there is one now.
-  async enter() {
-    try {
-      await this.pass.ensure({ giveUp: () => true });
-      return true;
-    } catch (error) {
-      if (!(error instanceof PassRefused || error instanceof TemporaryError)) throw error;
-      return false;
-    }
-  }
-
   async reserve(turnMs) {
     try {
       if (turnMs > now()) await sleep(turnMs - now());

@@ -3,6 +3,7 @@
 import { locale } from "../shop/locale.js";
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, askPlace, backoff, joinRoom, sleep } from "./api.js";
+import { PassRefused } from "./passes.js";
 
 // A hidden page asks less often, and at once when it is shown again.
 const HIDDEN_MS = 20_000;
@@ -37,6 +38,17 @@ export function roomLines(answer, texts) {
   return lines;
 }
 
+// The first pass lets the buyer in. Whether there is one now.
+async function entered(pass) {
+  try {
+    await pass.ensure({ giveUp: () => true });
+    return true;
+  } catch (error) {
+    if (!(error instanceof PassRefused || error instanceof TemporaryError)) throw error;
+    return false;
+  }
+}
+
 export class Room {
   constructor(root, sale) {
     this.root = root;
@@ -59,7 +71,7 @@ export class Room {
     while (answer) {
       this.show(answer);
       if (answer.state === "closed" || answer.state === "lapsed") return;
-      if (answer.state === "called" && await this.sale.items[0].enter()) return;
+      if (answer.state === "called" && await entered(this.sale.items[0].pass)) return;
       await this.pause(answer.poll_after_ms);
       answer = await this.ask();
     }
@@ -115,7 +127,8 @@ export class Room {
     this.write(this.texts[state].title, roomLines(answer, this.texts));
     this.again.hidden = state !== "lapsed";
     this.root.classList.toggle("success", state === "called");
-    for (const item of this.sale.items) item.setRoom(state === "called" ? "called" : "waiting");
+    const room = state === "called" ? "called" : "waiting";
+    for (const item of this.sale.items) if (item.state.room !== room) item.dispatch({ type: "room_changed", room });
     if (state === "called" && this.state && this.state !== "called") document.title = `● ${this.texts.called.title}`;
     this.state = state;
   }

@@ -16,6 +16,7 @@ from redis.exceptions import ResponseError
 
 from seckill.store import scripts
 from seckill.store.scripts import Script
+from tests.house.script_contract import OF_ROOMS
 from tests.own_store import OwnStore, as_reservation_store
 from tests.seckill.checked_item import CheckedItem
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
@@ -54,7 +55,10 @@ MUTANTS_MIN = {
 }
 
 # The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
-MODULES = {verb: import_module(f"tests.seckill.scripts.test_{verb}") for verb in MUTANTS_MIN}
+MODULES = {
+    verb: import_module(f"tests.seckill.{'waiting_room' if verb in OF_ROOMS else 'scripts'}.test_{verb}")
+    for verb in MUTANTS_MIN
+}
 OF_EVERY_VERB = import_module("tests.seckill.scripts.test_every_verb")
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders.tasks import move_waiting_rooms, remove_old_rooms
+from orders.tasks import move_waiting_rooms
 from seckill.models import Sale, SaleItem
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of, room_keys_of
@@ -18,6 +18,7 @@ from seckill.waiting_room.line import NotLetIn, join, why_not_let_in
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import GRACE_MS, RoomState, arrive, read_room
 from shop.models import Product
+from shop.times.timestamps import now_ms
 from tests.steps.at_once import at_once
 from tests.steps.shop import make_item
 from tests.steps.store import store_away
@@ -126,6 +127,7 @@ def age_steps(item: SaleItem, store: Any) -> None:
 def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
     """Of forty people the last ten of the line are there, and three of them are called."""
     arrivals(waiting, 40)
+    move_waiting_rooms()
     open_now(waiting)
     Sale.objects.update(pace=120)
     room = read_room(sale_id=waiting.sale_id)
@@ -136,6 +138,18 @@ def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
     presence.write()
     move_waiting_rooms()
     assert 33 <= called_in(waiting) <= 35
+
+
+def test_somebody_who_has_just_come_is_there(waiting: SaleItem) -> None:
+    """Though the process that told the place has not written it down yet."""
+    presence.note(sale_id=waiting.sale_id, arrival=9, now_ms=now_ms())
+    presence.write()
+    arrivals(waiting, 3)
+    open_now(waiting)
+    move_waiting_rooms()
+    room = read_room(sale_id=waiting.sale_id)
+    assert room is not None
+    assert (room.called, room.admitted) == (3, 3)
 
 
 def test_a_cache_server_that_is_away_keeps_nobody_out(waiting: SaleItem, settings: Settings) -> None:
@@ -215,9 +229,9 @@ def test_everybody_hears_within_a_second_what_the_line_can_still_give(
 
 def test_the_room_leaves_the_store_a_day_after_the_end(waiting: SaleItem, store: Any) -> None:
     arrivals(waiting, 1)
-    assert remove_old_rooms() == 0
+    assert admission.remove_old_rooms() == 0
     Sale.objects.update(
         opens_at=timezone.now() - timedelta(days=2), closes_at=timezone.now() - timedelta(days=1, hours=1)
     )
-    assert remove_old_rooms() == 1
+    assert admission.remove_old_rooms() == 1
     assert store.keys("*sale-*") == []

@@ -111,6 +111,7 @@ def test_twenty_thousand_people_are_let_in_by_their_places_and_nothing_is_overso
     crowd = Crowd(item, PEOPLE)
     crowd.arrive(crowd.accounts[: PEOPLE * 9 // 10])
     early = len(crowd.arrivals)
+    move_waiting_rooms()
     open_now(item)
     crowd.arrive(crowd.accounts[early:])
     bytes_per_person = (store.info("memory")["used_memory"] - before_bytes) / PEOPLE

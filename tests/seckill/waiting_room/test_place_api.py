@@ -1,17 +1,21 @@
 """`…/sales/{id}/queue/`: one place for an account, the same each time, and a pass once it is called."""
 
+import hashlib
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.tasks import move_waiting_rooms
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from seckill.passes import passes
+from seckill.waiting_room.permutation import place_of as permuted
 from shop.models import Product
 from tests.steps.shop import make_item
-from tests.steps.waiting import joined, open_now, place_of
+from tests.steps.waiting import join, joined, open_now, place_of
 
 pytestmark = pytest.mark.django_db
 
@@ -44,3 +48,89 @@ def test_a_second_call_hears_the_same_place(product: Product, buyer: User, rival
     first, other, again = joined(item, buyer), joined(item, rival), joined(item, buyer)
     assert (first["arrival"], other["arrival"], again["arrival"]) == (0, 1, 0)
     assert first["place_token"] == again["place_token"]
+
+
+@pytest.mark.parametrize(
+    ("opens_in_seconds", "closes_in_seconds", "has_room", "status", "code"),
+    [
+        (3600, 7200, True, 409, "too_early"),
+        (-7200, -3600, True, 410, "closed"),
+        (300, 3600, False, 409, "no_waiting_room"),
+    ],
+)
+def test_who_gets_no_place(
+    product: Product,
+    buyer: User,
+    opens_in_seconds: int,
+    closes_in_seconds: int,
+    has_room: bool,
+    status: int,
+    code: str,
+) -> None:
+    item = make_item(product, has_room=has_room)
+    now = timezone.now()
+    opens_at, closes_at = (now + timedelta(seconds=seconds) for seconds in (opens_in_seconds, closes_in_seconds))
+    Sale.objects.update(opens_at=opens_at, closes_at=closes_at)
+    answer = join(item, buyer)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_a_sale_that_nobody_may_see_has_no_room(product: Product, buyer: User) -> None:
+    assert join(make_item(product, has_room=True, published=False), buyer).status_code == 404
+
+
+def test_a_stranger_without_a_session_gets_401(product: Product) -> None:
+    answer = APIClient().post(f"/api/v1/sales/{make_item(product, has_room=True).sale_id}/queue/")
+    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+
+
+def test_an_unknown_field_is_refused(product: Product, buyer: User) -> None:
+    item = make_item(product, has_room=True)
+    assert join(item, buyer, token="q1").json()["code"] == "invalid"
+
+
+def test_an_account_may_call_only_so_often(product: Product, buyer: User) -> None:
+    item = make_item(product, has_room=True)
+    move_waiting_rooms()
+    answers = [join(item, buyer).status_code for _ in range(31)]
+    assert answers == [201] * 30 + [429]
+
+
+def test_a_pass_needs_a_place(product: Product, buyer: User) -> None:
+    item = make_item(product, has_room=True)
+    move_waiting_rooms()
+    assert ask_for_pass(item, buyer).json()["code"] == "place_needed"
+
+
+def test_a_room_that_the_store_does_not_have_yet_is_unavailable(product: Product, buyer: User) -> None:
+    item = make_item(product, has_room=True)
+    assert (join(item, buyer).status_code, ask_for_pass(item, buyer).status_code) == (503, 503)
+
+
+def test_the_hash_of_the_key_is_shown_first_and_the_key_at_the_end(product: Product, buyer: User) -> None:
+    """From it anybody can compute the place."""
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    move_waiting_rooms()
+    path = f"/api/v1/sales/{item.sale_id}/"
+    shown = APIClient().get(path).json()
+    assert shown["admission"] == "waiting_room"
+    assert (shown["waiting_room"]["key"], shown["waiting_room"]["early"]) == (None, None)
+    tokens = [joined(item, user)["place_token"] for user in (buyer, User.objects.create_user("second"))]
+    # A web server whose clock is ahead shows no key before the places are fixed.
+    Sale.objects.update(opens_at=timezone.now() - timedelta(hours=1), closes_at=timezone.now() - timedelta(seconds=1))
+    assert APIClient().get(path).json()["waiting_room"]["key"] is None
+    Sale.objects.update(closes_at=timezone.now() + timedelta(hours=1))
+    open_now(item)
+    places = [place_of(item, token)["place"] for token in tokens]
+    move_waiting_rooms()
+    assert APIClient().get(path).json()["waiting_room"]["early"] == 2
+    Sale.objects.update(opens_at=timezone.now() - timedelta(hours=1), closes_at=timezone.now() - timedelta(seconds=1))
+    at_end = APIClient().get(path).json()["waiting_room"]
+    key = bytes.fromhex(at_end["key"])
+    assert hashlib.sha256(key).hexdigest() == at_end["key_sha256"] == shown["waiting_room"]["key_sha256"]
+    assert [permuted(arrival, early=2, key=key) + 1 for arrival in (0, 1)] == places
+
+
+def test_a_sale_without_a_room_shows_none(item: SaleItem) -> None:
+    shown = APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()
+    assert (shown["admission"], shown["waiting_room"]) == ("first_come", None)

@@ -19,6 +19,8 @@ from orders.payments.sessions import StartOutcome
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
+from seckill.waiting_room.line import NotLetIn
+from tests.steps.shop import make_item, make_product
 from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
@@ -47,6 +49,7 @@ def codes_in_the_source() -> Iterator[str]:
                 yield from literal_codes(node)
     yield from (outcome for outcome in Outcome if outcome not in ACCEPTED)
     yield from NoPass
+    yield from NotLetIn
     yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
     yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}
     yield from OF_DRF
@@ -134,6 +137,7 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
     live_shop: str, buyer_with_password: User, item: SaleItem
 ) -> None:
+    make_item(make_product(slug="biluochun", price_minor=9900), opens_in_seconds=-120, has_room=True)
     commands = [PREPARATION.replace("http://127.0.0.1:8000", live_shop), *(call.example for call in CALLS)]
     # `-x` names the command that failed.
     run = subprocess.run(

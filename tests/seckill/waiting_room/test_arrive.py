@@ -1,5 +1,7 @@
 """arrive.lua: one number for an account, in the order of arrival, and how many came before the opening."""
 
+from functools import partial
+
 import pytest
 
 from seckill.waiting_room.room_ledger import Arrival, Arrived
@@ -20,7 +22,7 @@ def test_accounts_are_numbered_in_their_order_and_each_hears_its_number_again(ch
     assert [room.arrive(account) for account in (7, 9, 8)] == [arrived(0), arrived(1), arrived(2)]
     assert room.arrivals() == {"7": "0", "9": "1", "8": "2"}
     assert room.count("arrivals") == (3,)
-    assert [room.refused(lambda account=account: room.arrive(account)) for account in (8, 7)] == [known(2), known(0)]
+    assert [room.refused(partial(room.arrive, account)) for account in (8, 7)] == [known(2), known(0)]
 
 
 def test_one_who_has_entered_is_known_as_such(checked_item: CheckedItem) -> None:
