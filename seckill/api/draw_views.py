@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from seckill.api.problem_codes import refusals
-from seckill.draw.draw_answers import DrawState, entry_body, published_draw
+from seckill.draw.draw_answers import DrawStage, entry_body, published_draw
 from seckill.draw.entering import EntryWord, enter, find_entry, withdraw
 from seckill.models import UNITS_MAX, Draw, DrawEntry, SaleItem, published_items
 from shop.http.base_view import JsonAPIView
@@ -48,7 +48,7 @@ class EntrySerializer(serializers.Serializer[Any]):
 
 
 class DrawSerializer(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(list(DrawState))
+    stage = serializers.ChoiceField(list(DrawStage))
     entries_close_at = TimeField()
     seed_sha256 = serializers.CharField(help_text="SHA-256 of the seed, published with the sale.")
     entries = serializers.IntegerField(help_text="How many there are.")

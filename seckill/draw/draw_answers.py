@@ -12,7 +12,7 @@ from seckill.models import Draw, DrawEntry, Sale
 from shop.times.timestamps import rfc3339, to_ms
 
 
-class DrawState(StrEnum):
+class DrawStage(StrEnum):
     """How far a draw is. Entries are taken while it is `open`."""
 
     OPEN = "open"
@@ -20,26 +20,26 @@ class DrawState(StrEnum):
     DRAWN = "drawn"
 
 
-def state_of_draw(draw: Draw) -> DrawState:
+def stage_of(draw: Draw) -> DrawStage:
     if draw.drawn_at is not None:
-        return DrawState.DRAWN
-    return DrawState.OPEN if draw.closed_at is None else DrawState.CLOSED
+        return DrawStage.DRAWN
+    return DrawStage.OPEN if draw.closed_at is None else DrawStage.CLOSED
 
 
 def published_draw(draw: Draw) -> dict[str, Any]:
     """All that is public now. The seed is shown from the draw on."""
-    state = state_of_draw(draw)
+    stage = stage_of(draw)
     entries, units = sums_of(draw.sale)
     return {
-        "state": state,
+        "stage": stage,
         "entries_close_at": rfc3339(to_ms(draw.sale.opens_at)),
         "seed_sha256": seed_sha256(draw.seed),
         "entries": entries,
         "units_asked": units,
         "entries_sha256": draw.entries_sha256 or None,
         "units": draw.units or None,
-        "seed": draw.seed if state is DrawState.DRAWN else None,
-        "file_url": reverse("api-draw-file", args=[draw.pk]) if state is DrawState.DRAWN else None,
+        "seed": draw.seed if stage is DrawStage.DRAWN else None,
+        "file_url": reverse("api-draw-file", args=[draw.pk]) if stage is DrawStage.DRAWN else None,
     }
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from seckill.draw.draw_answers import DrawState, published_draw, state_of_draw, winners
+from seckill.draw.draw_answers import DrawStage, published_draw, stage_of, winners
 from seckill.draw.entering import EntryWord, enter, withdraw
 from seckill.live.offers import CHOICES_MAX
 from seckill.models import Draw, DrawEntry, Sale, SaleItem, published_sales, with_products
@@ -92,7 +92,7 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
         messages.info(request, change_entry(item, buyer_id=buyer_id, posted=request.POST))
         return redirect("draw-entry", pk)
     shown = get_object_or_404(Draw.objects.defer("file"), pk=pk)
-    state, now = state_of_draw(shown), database_now()
+    stage, now = stage_of(shown), database_now()
     entries = {entry.item_id: entry for entry in DrawEntry.objects.filter(item__sale=sale, buyer=buyer_id)}
     is_over = now >= sale.closes_at
     own = [own_entry(item, entries.get(item.pk), sale=sale, is_over=is_over) for item in sale.items.all()]
@@ -100,7 +100,7 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "sale": sale,
         "phase": sale.phase_at(now),
-        "is_open": state is DrawState.OPEN and now < sale.opens_at,
+        "is_open": stage is DrawStage.OPEN and now < sale.opens_at,
         "entries": own,
         "refresh_seconds": RELOAD_SECONDS if waits else 0,
     }

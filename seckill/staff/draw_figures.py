@@ -5,13 +5,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from seckill.draw.draw_answers import DrawState, state_of_draw, sums_of
+from seckill.draw.draw_answers import DrawStage, stage_of, sums_of
 from seckill.models import Draw, DrawEntry, Sale
 
-STATES = {
-    DrawState.OPEN: gettext_lazy("takes entries"),
-    DrawState.CLOSED: gettext_lazy("entries closed"),
-    DrawState.DRAWN: gettext_lazy("drawn"),
+STAGES = {
+    DrawStage.OPEN: gettext_lazy("takes entries"),
+    DrawStage.CLOSED: gettext_lazy("entries closed"),
+    DrawStage.DRAWN: gettext_lazy("drawn"),
 }
 
 
@@ -20,10 +20,10 @@ def draw_figures(sale: Sale) -> list[tuple[Any, str]]:
     draw = Draw.objects.defer("file").filter(pk=sale.pk).first()
     if draw is None:
         return []
-    state = state_of_draw(draw)
+    stage = stage_of(draw)
     entries, units = sums_of(sale)
-    figures = [(_("draw"), str(STATES[state])), (_("entries"), str(entries)), (_("units asked for"), str(units))]
-    if state is DrawState.DRAWN:
+    figures = [(_("draw"), str(STAGES[stage])), (_("entries"), str(entries)), (_("units asked for"), str(units))]
+    if stage is DrawStage.DRAWN:
         of_sale = DrawEntry.objects.filter(item__sale=sale)
         won = of_sale.filter(status=DrawEntry.Status.WON)
         figures += [

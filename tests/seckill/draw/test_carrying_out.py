@@ -74,18 +74,18 @@ def test_the_hash_is_public_before_the_seed(item: SaleItem, client: Client) -> N
     entered(item, 2)
     path = f"/api/v1/sales/{item.sale_id}/draw/"
     before = client.get(path).json()
-    assert (before["state"], before["entries"], before["seed"], before["entries_sha256"]) == ("open", 2, None, None)
+    assert (before["stage"], before["entries"], before["seed"], before["entries_sha256"]) == ("open", 2, None, None)
     opening_passes(item)
     assert carrying_out.close_entries(sale_id=item.sale_id)
     closed = client.get(path).json()
-    assert (closed["state"], closed["seed"], closed["file_url"]) == ("closed", None, None)
+    assert (closed["stage"], closed["seed"], closed["file_url"]) == ("closed", None, None)
     assert len(closed["entries_sha256"]) == 64
     assert client.get(f"{path}file/").status_code == 404
     swept(item)
     after = client.get(path).json()
     assert after["seed_sha256"] == before["seed_sha256"]
     assert after["entries_sha256"] == closed["entries_sha256"]
-    assert (after["state"], after["seed"]) == ("drawn", Draw.objects.get().seed)
+    assert (after["stage"], after["seed"]) == ("drawn", Draw.objects.get().seed)
 
 
 def test_what_winners_do_not_pay_for_goes_to_the_next_by_itself_until_nobody_is_left(item: SaleItem) -> None:
