@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from modeltranslation.manager import MultilingualManager
 
 from seckill.phase import Phase, phase_of
+from seckill.rows.chosen_replicas import ReplicaChoice as ReplicaChoice
 from seckill.rows.draws import Draw as Draw
 from seckill.rows.draws import DrawEntry as DrawEntry
-from seckill.rows.chosen_replicas import ReplicaChoice as ReplicaChoice
 from shop.models import Product, Variant
 
 # Lua counts in doubles, which are exact up to 2**53. This limit is far below that, and above any real sale.

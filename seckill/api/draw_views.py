@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -148,7 +148,7 @@ class DrawFileView(APIView):
         if entries_hash is None:
             raise Http404
         tag = f'"{entries_hash}"'
-        unchanged = get_conditional_response(cast(HttpRequest, request._request), etag=tag)
+        unchanged = get_conditional_response(request._request, etag=tag)
         answer = unchanged or HttpResponse(drawn.values_list("file", flat=True).get(), content_type="application/json")
         answer["ETag"], answer["Cache-Control"] = tag, FILE_CACHE_CONTROL
         answer["Content-Disposition"] = f'attachment; filename="draw-{sale_id}.json"'

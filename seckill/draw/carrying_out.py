@@ -122,7 +122,7 @@ def entries_of(sale_id: int) -> list[Entry]:
 
 
 def write_results(drawn: Sequence[Drawn]) -> None:
-    columns = [[one.entry_id for one in drawn], [one.place for one in drawn], [one.won for one in drawn]]
+    columns: list[Any] = [[one.entry_id for one in drawn], [one.place for one in drawn], [one.won for one in drawn]]
     with connection.cursor() as cursor:
         cursor.execute(WRITE_RESULTS, columns)
 

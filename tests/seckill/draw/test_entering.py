@@ -1,11 +1,14 @@
 """Entering a draw: once for an account and item, until the entries close, and nobody gets a pass."""
 
+from collections.abc import Callable
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
 from seckill.draw import carrying_out
+from seckill.draw.drawing import entries_sha256
 from seckill.draw.entering import EntryWord
 from seckill.draw.entering import enter as enter_draw
 from seckill.models import Draw, DrawEntry, SaleItem
@@ -78,13 +81,16 @@ def test_entries_end_at_the_opening_whether_or_not_the_sweep_has_come(item: Sale
 @pytest.mark.django_db(transaction=True)
 def test_no_entry_comes_behind_the_hash(item: SaleItem) -> None:
     """Entries and the close at once: each entry that was told yes is in the hash."""
-    buyers = new_buyers(12)
-    calls = [lambda buyer=buyer: enter_draw(item=item, buyer_id=buyer.pk, units=1).word for buyer in buyers]
+
+    def call_of(buyer: User) -> Callable[[], object]:
+        return lambda: enter_draw(item=item, buyer_id=buyer.pk, units=1).word
+
+    calls = [call_of(buyer) for buyer in new_buyers(12)]
     answers = at_once([*calls, lambda: carrying_out.close_entries(sale_id=item.sale_id)])
     yes = answers.count(EntryWord.ENTERED)
     assert yes == DrawEntry.objects.count()
     draw = Draw.objects.get()
-    assert draw.entries_sha256 == carrying_out.entries_sha256(carrying_out.entries_of(item.sale_id))
+    assert draw.entries_sha256 == entries_sha256(carrying_out.entries_of(item.sale_id))
 
 
 def test_more_units_than_one_buyer_may_have_are_refused(item: SaleItem, buyer: User) -> None:
