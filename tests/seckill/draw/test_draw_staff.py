@@ -5,6 +5,7 @@ from django.test import Client
 
 from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import SaleChange, SaleItem
+from seckill.staff.change_pages import control_url
 from shop.models import Product
 from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.shop import text_of
@@ -49,4 +50,5 @@ def test_the_journal_says_how_many_units_were_drawn_among_how_many_entries(item:
 
 
 def test_nobody_can_draw_by_hand(item: SaleItem, as_manager: Client) -> None:
-    assert as_manager.get(f"/admin/seckill/sale/{item.sale_id}/items/{item.pk}/draw/").status_code == 404
+    path = control_url(sale_id=item.sale_id, kind=SaleChange.Kind.DRAW, item_id=item.pk)
+    assert as_manager.get(path).status_code == 404
