@@ -34,6 +34,7 @@ def open_load_items(
     opens_in_seconds: float = 0.0,
     late_payment: LatePayment = LatePayment.TAKE_AGAIN,
     spare_units: int = 0,
+    admission: Sale.Admission = Sale.Admission.FIRST_COME,
 ) -> list[SaleItem]:
     """The items of a published sale, a new product for each quantity, open for `open_seconds`, usually from now.
 
@@ -50,6 +51,7 @@ def open_load_items(
             hold_seconds=hold_seconds,
             late_payment=late_payment,
             listed=False,
+            admission=admission,
         )
         items = []
         for quantity in quantities:

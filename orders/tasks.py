@@ -12,7 +12,7 @@ from orders.alerts import alert_sending, alert_watch
 from orders.approvals.carrying_out import carry_out_approved
 from orders.cart import cart_holder
 from orders.invoices import numbering, writing
-from orders.life import intake, lifecycle, settlement
+from orders.life import draw_results, intake, lifecycle, settlement
 from orders.mails import line_mails, sending
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
@@ -28,6 +28,7 @@ from orders.units import one_for_each
 from seckill.changes.journal import sweep_changes
 from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
+from seckill.draw import carrying_out, losing_mails
 from seckill.items.archive import retired_items
 from seckill.items.loop import for_each_item, until
 from seckill.items.shadow import is_shadow
@@ -145,6 +146,14 @@ def drain_movable_items() -> int:
 def move_waiting_rooms() -> int:
     """Let the next people in, as many as orders and payments can take."""
     return move_rooms(backlog=settlement.backlog())
+
+
+@sweep(queue="celery", every_seconds=1.0)
+def carry_out_draws() -> int:
+    """Close the entries of draws, draw, give the units in the drawn order, and tell everybody what came of it."""
+    draw_results.follow_orders()
+    given = carrying_out.carry_out_draws()
+    return given + draw_results.tell_winners() + losing_mails.tell_others()
 
 
 @sweep(queue="drain", every_seconds=10.0)

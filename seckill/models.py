@@ -1,4 +1,3 @@
-import uuid
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -14,6 +13,10 @@ from django.utils.translation import gettext_lazy as _
 from modeltranslation.manager import MultilingualManager
 
 from seckill.phase import Phase, phase_of
+from seckill.rows.chosen_replicas import ReplicaChoice as ReplicaChoice
+from seckill.rows.draws import Draw as Draw
+from seckill.rows.draws import DrawEntry as DrawEntry
+from seckill.rows.sale_changes import SaleChange as SaleChange
 from seckill.terms.guard_fields import GuardFields
 from shop.models import Product, Variant
 
@@ -34,6 +37,7 @@ class LatePayment(models.TextChoices):
 class NoPass(StrEnum):
     """Why buyers get no pass for a sale, in the words of the API."""
 
+    DRAWN = "drawn"
     TOO_EARLY = "too_early"
     CLOSED = "closed"
 
@@ -48,6 +52,7 @@ class Sale(GuardFields):
     class Admission(models.TextChoices):
         FIRST_COME = "first_come", _("first come, first served")
         WAITING_ROOM = "waiting_room", _("waiting room")
+        DRAW = "draw", _("draw")
 
     name = models.CharField(_("name"), max_length=200)
     opens_at = models.DateTimeField(_("opens at"))
@@ -85,7 +90,10 @@ class Sale(GuardFields):
         choices=Admission,
         default=Admission.FIRST_COME,
         db_default=Admission.FIRST_COME,
-        help_text=_("In a waiting room, people who come before the opening get a random place, later ones the next."),
+        help_text=_(
+            "In a waiting room, people who come before the opening get a random place, later ones the next. In a draw, "
+            "people enter until the opening, and the winners have the seconds to pay: choose some hours."
+        ),
     )
     pace = models.PositiveIntegerField(
         _("people a minute"),
@@ -131,6 +139,10 @@ class Sale(GuardFields):
         return self.admission == self.Admission.WAITING_ROOM
 
     @property
+    def has_draw(self) -> bool:
+        return self.admission == self.Admission.DRAW
+
+    @property
     def passes_open_at(self) -> datetime:
         """Buyers can get passes, or join the waiting room, from this time until the sale closes."""
         return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
@@ -140,6 +152,8 @@ class Sale(GuardFields):
 
         The clock is the web server's: a pass only permits to ask, and the store's clock opens and closes the sale.
         """
+        if self.has_draw:
+            return NoPass.DRAWN
         if now < self.passes_open_at:
             return NoPass.TOO_EARLY
         return NoPass.CLOSED if now >= self.closes_at else None
@@ -266,99 +280,6 @@ class SaleItem(models.Model):
             ]
         if errors:
             raise ValidationError(errors)
-
-
-class SaleChange(models.Model):
-    """One entry of the journal: a change of a published item, who made it, when, why, and its outcome.
-
-    It is written before the store is called. After a crash it is still pending, and `seckill/changes/journal.py`
-    repeats it; the store applies each `operation_id` once. A change of a whole sale is one entry per item.
-    """
-
-    class Kind(models.TextChoices):
-        ADD_UNITS = "add_units", _("add units")
-        WITHDRAW_UNITS = "withdraw_units", _("withdraw units")
-        PAUSE = "pause", _("pause")
-        RESUME = "resume", _("resume")
-        MOVE_END = "move_end", _("move the closing time")
-        END_NOW = "end_now", _("end now")
-        UNITS_PER_BUYER = "units_per_buyer", _("units per buyer")
-        PAUSE_ITEM = "pause_item", _("pause the item")
-        RESUME_ITEM = "resume_item", _("resume the item")
-        RETURN_UNSOLD = "return_unsold", _("unsold units back to the stock")
-        PACE = "pace", _("pace of the waiting room")
-
-    class Status(models.TextChoices):
-        PENDING = "pending", _("pending")
-        APPLIED = "applied", _("applied")
-        REFUSED = "refused", _("refused")
-
-    operation_id = models.UUIDField(_("operation"), default=uuid.uuid4, unique=True, editable=False)
-    item = models.ForeignKey(SaleItem, models.PROTECT, related_name="changes", verbose_name=_("sale item"))
-    kind = models.CharField(_("change"), max_length=20, choices=Kind)
-    units = models.PositiveBigIntegerField(_("units"), null=True, blank=True)
-    closes_at = models.DateTimeField(_("closes at"), null=True, blank=True)
-    reason = models.CharField(_("reason"), max_length=300)
-    # Of a pause, by the code of its language.
-    public_note = models.JSONField(_("note for buyers"), default=dict, db_default={}, blank=True)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", verbose_name=_("made by"), null=True
-    )
-    made_at = models.DateTimeField(_("made at"), auto_now_add=True)
-    status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.PENDING)
-    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
-    outcome = models.CharField(_("outcome"), max_length=200, blank=True)
-
-    class Meta:
-        verbose_name = _("change of a sale")
-        verbose_name_plural = _("changes of sales")
-        ordering = ["-pk"]
-        constraints = [
-            models.CheckConstraint(
-                name="seckill_salechange_finished_has_time",
-                condition=Q(status="pending", finished_at=None) | (~Q(status="pending") & Q(finished_at__isnull=False)),
-            ),
-        ]
-        indexes = [
-            models.Index(name="seckill_salechange_pending", fields=["item", "id"], condition=Q(status="pending")),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.get_kind_display()} · {self.item}"
-
-
-class ReplicaChoice(models.Model):
-    """A choice of staff: how many replicas a yes waits for from then on. The last one counts, and none is deleted.
-
-    `replicas` null means as many as SECKILL_YES_REPLICAS says.
-    """
-
-    replicas = models.PositiveSmallIntegerField(
-        _("replicas that a yes waits for"),
-        null=True,
-        blank=True,
-        help_text=_("Empty: as many as SECKILL_YES_REPLICAS says."),
-    )
-    reason = models.CharField(_("reason"), max_length=300)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", verbose_name=_("made by"), null=True, editable=False
-    )
-    made_at = models.DateTimeField(_("made at"), auto_now_add=True)
-
-    class Meta:
-        verbose_name = _("choice of replicas")
-        verbose_name_plural = _("choices of replicas")
-        ordering = ["-pk"]
-        default_permissions = ("add", "view")
-
-    def __str__(self) -> str:
-        return str(_("as set")) if self.replicas is None else str(self.replicas)
-
-    def clean(self) -> None:
-        most: int = settings.SECKILL_YES_REPLICAS
-        if self.replicas is not None and self.replicas > most:
-            text = _("A yes can wait for 0 to %(most)d replicas: SECKILL_YES_REPLICAS is %(most)d.")
-            raise ValidationError({"replicas": text % {"most": most}})
 
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:

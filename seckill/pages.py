@@ -104,7 +104,7 @@ def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) 
         "summary": " · ".join(f"{offer.item.variant} {money(offer.item.price_minor)}" for offer in offers),
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": sign_in_url(path),
-        "buy_form": "seckill/_buy.html",
+        "buy_form": "seckill/_enter.html" if shown.has_draw else "seckill/_buy.html",
         "texts": sale_page_texts(),
     }
 
@@ -122,6 +122,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     The page contains the pass, so pressing twice reserves once.
     """
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
+    if item.sale.has_draw:
+        return redirect("draw-entry", item.sale_id)
     if request.method != "POST":
         if must_wait(item.sale, account_id=cast(int, request.user.pk)):
             return redirect("queue", item.sale_id)

@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from seckill import ledger
 from seckill.items import item_state
 from seckill.items.loop import for_each_item
-from seckill.models import Sale, SaleItem, WaitingRoom, overlapping_item, reference_of
+from seckill.models import Draw, Sale, SaleItem, WaitingRoom, overlapping_item, reference_of
 from seckill.store import durability
 from shop import failpoints
 from shop.databases.timeline import database_timeline
@@ -59,6 +59,9 @@ def publish_sale(*, sale_id: int, made_by: User | None = None) -> bool:
             if sale.has_room:
                 # Its hash is shown from now on, itself at the end.
                 WaitingRoom.objects.create(sale=sale, key=secrets.token_hex(32))
+            if sale.has_draw:
+                # Likewise: the seed itself is shown once the entries are fixed.
+                Draw.objects.create(sale=sale, seed=secrets.token_hex(32))
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
             failpoints.reach("publication.before_commit")
     failpoints.reach("publication.after_commit")
@@ -75,6 +78,8 @@ def check_publishable(sale: Sale) -> None:
         raise CannotPublish(_("A sale needs at least one item before it can be published."))
     if sale.closes_at <= timezone.now():
         raise CannotPublish(_("The closing time of this sale has passed. Change it before you publish."))
+    if sale.has_draw and sale.opens_at <= timezone.now():
+        raise CannotPublish(_("Entries for a draw are taken until the opening, which has passed. Change it first."))
     for item in items:
         if item.price_minor > item.variant.price_minor:
             raise CannotPublish(

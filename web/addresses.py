@@ -32,11 +32,12 @@ CATALOGUE = rf"/(?:api/v1/|{LANGUAGE})(search|products|categories)/(?s:.*)"
 SIGN_IN = rf"/(?:api/v1/auth/|{LANGUAGE}accounts/(?:login|signup|reauthenticate|password)/)(?s:.*)"
 ORDERS = rf"/(?:api/v1/|{LANGUAGE})(orders|pay|checkout)/(?s:.*)"
 SLUG = r"[-a-zA-Z0-9_]{1,200}"
-# The home page and the pages of sales, products and categories, in each language.
-PUBLIC_PAGE = re.compile(rf"/{LANGUAGE}(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?")
+SALE = r"sales/[1-9][0-9]{0,17}/(?:draw/)?"
+# The home page and the pages of sales, their draws, products and categories, in each language.
+PUBLIC_PAGE = re.compile(rf"/{LANGUAGE}(?:{SALE}|products/(?:{SLUG}/)?|categories/{SLUG}/)?")
 # Lists of the API and their details, which are the same for everybody. Comparing beginnings takes a sixth of the time,
 # and of the calls of a stampede only the live figures of a sale have one of these.
-PUBLIC_ANSWER = re.compile(rf"/api/v1/(?:sales/(?:[1-9][0-9]{{0,17}}/)?|products/(?:{SLUG}/)?|categories/)")
+PUBLIC_ANSWER = re.compile(rf"/api/v1/(?:sales/|{SALE}|products/(?:{SLUG}/)?|categories/)")
 PUBLIC_ANSWER_BEGINNINGS = ("/api/v1/sales/", "/api/v1/products/", "/api/v1/categories/")
 # The content of a list depends on its query, so a list is kept without a query only.
 LIST = re.compile(rf"/{LANGUAGE}(?:products/|categories/{SLUG}/)")

@@ -17,6 +17,8 @@ from orders.mails.sending import NO_ADDRESS
 from orders.models import Cart, LineMail, Mail, Order, OrderStatus, Payment, Refund, Served, ShippingAddress
 from orders.models.order import LACKS_INVOICE
 from orders.reminders.subscribing import reminders_of_person
+from seckill.draw.entering import withdraw
+from seckill.models import DrawEntry
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # These orders do not change any more by themselves.
@@ -76,6 +78,9 @@ def remove_belongings(user: User) -> None:
         rows.delete()
     Cart.objects.filter(buyer=user).delete()
     LineMail.objects.filter(buyer=user).delete()
+    # Those of a closed draw stay: its published list has them, under ids that name nobody.
+    for entry in DrawEntry.objects.filter(buyer=user, place=None).select_related("item"):
+        withdraw(item=entry.item, buyer_id=user.pk)
 
 
 def remove_person_from_orders(user: User) -> None:

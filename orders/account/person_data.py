@@ -16,6 +16,7 @@ from django.utils import timezone
 from orders.models import CartLine, Order, RecordedPayment, RefusedReceipt, Reminder, ShippingAddress, with_lines
 from orders.reminders.reminder_target import target_of
 from orders.reminders.subscribing import reminders_of_person
+from seckill.models import DrawEntry
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
@@ -37,6 +38,17 @@ def person_data(user: User) -> dict[str, Any]:
                 "reservation_id", "units", "price_minor", "currency", "refused_at"
             )
         ),
+        "draw_entries": [
+            {
+                "item": entry.item_id,
+                "units": entry.units,
+                "entry": entry.entry_id,
+                "entered_at": entry.entered_at,
+                "result": entry.status,
+                "place": entry.place,
+            }
+            for entry in DrawEntry.objects.filter(buyer=user).order_by("pk")
+        ],
         "cart": [
             {"product": str(line.variant), "units": line.units}
             for line in CartLine.objects.filter(cart__buyer=user).select_related("variant__product")

@@ -97,6 +97,20 @@ def reception(mail: Mail) -> MailText | None:
     return MailText(subject=subject, heading=_("Please pay for your order"), sentences=sentences)
 
 
+def winning(mail: Mail) -> MailText | None:
+    """Units were drawn for the buyer, or were passed on by another winner."""
+    order = mail.order
+    if order.status != OrderStatus.AWAITING_PAYMENT:
+        return None
+    sentences = [
+        _("Your entry has won. Your units are held until %(deadline)s: please pay by then.")
+        % {"deadline": time_text(order.expires_at)},
+        _("If you do not pay, they go to the next in the drawn order."),
+    ]
+    subject = _("You have won in the draw: %(what)s") % {"what": order.contents}
+    return MailText(subject=subject, heading=_("You have won in the draw"), sentences=sentences)
+
+
 def confirmation(mail: Mail) -> MailText | None:
     """Sent even if the order was refunded since: the buyer then gets both mails, in the order of events."""
     order = mail.order
@@ -205,6 +219,7 @@ def sending_link(mail: Mail) -> MailText | None:
 
 MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.PLACED: reception,
+    Mail.Kind.WON: winning,
     Mail.Kind.PAID: confirmation,
     Mail.Kind.SHIPPED: shipping,
     Mail.Kind.TRACKING: tracking,

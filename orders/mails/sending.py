@@ -37,6 +37,7 @@ SENT_FIRST = (
     Mail.Kind.LINK,
     Mail.Kind.FROM_LINE,
     Mail.Kind.PLACED,
+    Mail.Kind.WON,
     Mail.Kind.PAID,
     Mail.Kind.REFUNDED,
     Mail.Kind.SHIPPED,

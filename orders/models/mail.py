@@ -16,6 +16,7 @@ class Mail(models.Model):
 
     class Kind(models.TextChoices):
         PLACED = "placed", _("order received")
+        WON = "won", _("won in a draw")
         PAID = "paid", _("confirmation")
         SHIPPED = "shipped", _("shipped")
         TRACKING = "tracking", _("tracking number")

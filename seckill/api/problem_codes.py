@@ -60,6 +60,19 @@ PROBLEMS = [
         STOP,
     ),
     Explained(
+        "drawn",
+        409,
+        _("The units of the sale are drawn among its entries, so there are no passes for it."),
+        _("Enter the draw until the sale opens."),
+    ),
+    Explained(
+        "no_draw",
+        409,
+        _("The sale has no draw."),
+        _("Get a pass for an item of the sale."),
+    ),
+    Explained("entries_closed", 410, _("The draw takes no entries any more, and none can be withdrawn."), STOP),
+    Explained(
         "pass_missing",
         401,
         _("The call has no pass."),

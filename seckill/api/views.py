@@ -151,7 +151,7 @@ class PassView(JsonAPIView):
             201: PassSerializer,
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
-                *("too_many_attempts", "too_early", "unpaid_too_often", "closed"),
+                *("too_many_attempts", "drawn", "too_early", "unpaid_too_often", "closed"),
                 *("place_needed", "place_not_called", "unavailable"),
                 *Guard,
             ),
@@ -189,6 +189,14 @@ class PassView(JsonAPIView):
 def no_pass_now(sale: Sale, now: datetime) -> HttpResponse | None:
     """The refusal before passes can be had, and after the sale; None while they can."""
     why_not = sale.why_no_pass(now)
+    if why_not is NoPass.DRAWN:
+        return problem(
+            status=409,
+            code=why_not.value,
+            title=_("The units are drawn"),
+            detail=_("Nobody can reserve in this sale. Enter its draw until the opening."),
+            server_time=rfc3339(to_ms(now)),
+        )
     if why_not is NoPass.TOO_EARLY:
         return problem(
             status=409,

@@ -15,7 +15,7 @@ Kind = SaleChange.Kind
 # These change one item; the others change a whole sale.
 OF_ITEM = frozenset(
     {
-        *(Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD),
+        *(Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.DRAW),
         *(Kind.UNITS_PER_BUYER, Kind.PAUSE_ITEM, Kind.RESUME_ITEM),
     }
 )

@@ -38,6 +38,8 @@ def request_text(change: SaleChange) -> str:
             return _("units per buyer: %(units)d") % {"units": units}
         case Kind.PACE:
             return pace_text(change.units)
+        case Kind.DRAW:
+            return ngettext("draw %(units)d unit", "draw %(units)d units", units) % {"units": units}
         case Kind.RETURN_UNSOLD:
             returned = ngettext("return %(units)d unsold unit", "return %(units)d unsold units", units)
             return returned % {"units": units}
@@ -55,6 +57,8 @@ def pace_text(units: int | None) -> str:
 def reason_text(change: SaleChange) -> str:
     if change.kind == Kind.RETURN_UNSOLD:
         return _("The sale has ended.")
+    if change.kind == Kind.DRAW:
+        return _("The entries have closed.")
     return change.reason or _("no reason given")
 
 
@@ -62,6 +66,9 @@ def outcome_sentence(change: SaleChange) -> str:
     """The result of the change, in the reader's language."""
     if change.status == Status.PENDING:
         return _("Waiting for the reservation store.")
+    if change.kind == Kind.DRAW:
+        count = int(change.outcome)
+        return ngettext("%(count)d entry took part.", "%(count)d entries took part.", count) % {"count": count}
     word, *pairs = change.outcome.split() or [""]
     figures = dict(pair.partition("=")[::2] for pair in pairs)
     if word == "unlimited":

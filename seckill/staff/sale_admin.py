@@ -22,6 +22,7 @@ from seckill.models import Sale, SaleItem
 from seckill.staff.change_form import ChangeForm
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
+from seckill.staff.draw_figures import draw_figures
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, item_state_of, labelled_phase, open_first, state_of
 from seckill.staff.preview_page import preview_page, previews_of
@@ -190,6 +191,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
             room = room_figures(obj)
             context |= {
                 "room": [(name, LABELS[name], figure) for name, figure in room.items()],
+                "draw": draw_figures(obj),
                 "room_item": items[0].pk if items else None,
                 "rows": [
                     (

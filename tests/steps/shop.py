@@ -67,6 +67,7 @@ def make_item(
     waiting_list: bool = False,
     published: bool = True,
     has_room: bool = False,
+    admission: Sale.Admission = Sale.Admission.FIRST_COME,
 ) -> SaleItem:
     """A sale of one item."""
     now = timezone.now()
@@ -77,7 +78,7 @@ def make_item(
         closes_at=now + timedelta(seconds=closes_in_seconds),
         hold_seconds=hold_seconds,
         waiting_list=waiting_list,
-        admission=Sale.Admission.WAITING_ROOM if has_room else Sale.Admission.FIRST_COME,
+        admission=Sale.Admission.WAITING_ROOM if has_room else admission,
     )
     item = SaleItem.objects.create(
         sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor

@@ -139,6 +139,51 @@ curl -s -X POST $API/sale-items/$ITEM/challenges/ -H "Authorization: Bearer $TOK
 """,
     ),
     CallExample(
+        "Draw",
+        "POST",
+        "/api/v1/sale-items/{item_id}/entries/",
+        "enter_draw",
+        "Enter a draw",
+        """
+DRAW=$(curl -s "$API/sales/?phase=upcoming" | field "[-1]['id']")
+DRAWN=$(curl -s $API/sales/$DRAW/ | field "['items'][0]['id']")
+curl -s -X POST $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
+  -d '{"units": 1}'
+""",
+    ),
+    CallExample(
+        "Draw",
+        "GET",
+        "/api/v1/sale-items/{item_id}/entries/",
+        "get_entry",
+        "Your entry in a draw",
+        'curl -s $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN" | field "[\'status\']"',
+    ),
+    CallExample(
+        "Draw",
+        "DELETE",
+        "/api/v1/sale-items/{item_id}/entries/",
+        "withdraw_entry",
+        "Withdraw from a draw",
+        'curl -s -X DELETE $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN"',
+    ),
+    CallExample(
+        "Draw",
+        "GET",
+        "/api/v1/sales/{sale_id}/draw/",
+        "get_draw",
+        "What is published of a draw",
+        "curl -s $API/sales/$DRAW/draw/ | field \"['seed_sha256']\"",
+    ),
+    CallExample(
+        "Draw",
+        "GET",
+        "/api/v1/sales/{sale_id}/draw/file/",
+        "get_draw_file",
+        "A whole draw, to recompute it",
+        "curl -s -o draw.json $API/sales/$DRAW/draw/file/",
+    ),
+    CallExample(
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/passes/",

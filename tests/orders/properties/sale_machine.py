@@ -57,7 +57,7 @@ unanswered = precondition(lambda self: not (self.model.store_is_up and self.mode
 changeable = precondition(lambda self: not self.model.store.missing - {"item"} or "item" in self.model.store.missing)
 
 # The end of a sale returns what is unsold by itself.
-BY_STAFF = [kind for kind in Kind if kind != Kind.RETURN_UNSOLD]
+BY_STAFF = [kind for kind in Kind if kind not in (Kind.RETURN_UNSOLD, Kind.DRAW)]
 
 
 class SaleMachine(RuleBasedStateMachine):

@@ -22,6 +22,7 @@ from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
 from seckill.waiting_room.line import NotLetIn
 from tests.shop.http.schema_client import DOCUMENT
+from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item, make_product
 from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
@@ -138,13 +139,15 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
 
 @pytest.mark.django_db(transaction=True)
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
-    live_shop: str, buyer_with_password: User, item: SaleItem
+    live_shop: str, buyer_with_password: User, item: SaleItem, tmp_path: Path
 ) -> None:
     make_item(make_product(slug="biluochun", price_minor=9900), opens_in_seconds=-120, has_room=True)
+    make_draw(make_product(slug="puer", price_minor=9900))
     commands = [PREPARATION.replace("http://127.0.0.1:8000", live_shop), *(call.example for call in CALLS)]
     # `-x` names the command that failed.
     run = subprocess.run(
         ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
+        cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password", "SKU": "SKU-longjing"},
         capture_output=True,
         text=True,

@@ -1,0 +1,70 @@
+"""The orders of winners: one that ended passes its units on, and one that awaits payment is told by mail."""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from orders.mails import sending
+from orders.models import LIVE, REFUNDS, Mail, Order, OrderStatus
+from seckill.models import LONGEST_HOLD, DrawEntry
+
+Status = DrawEntry.Status
+
+BATCH_MAX = 200
+# A reservation becomes an order within seconds. Without one for so long, the store is asked again.
+WRITTEN_WITHIN = timedelta(minutes=1)
+ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
+# Its units went to the next. Units of a refund that stay sold went nowhere.
+ENDED = Q(status__in=ENDED_UNPAID) | Q(status__in=REFUNDS, units_back=True)
+
+
+def follow_orders() -> int:
+    """Bring the entries in line with their orders: passed on, or won again after a late payment. Returns how many.
+
+    An entry that has an order is never reserved for again: its hold may have ended and be forgotten. One that got units
+    and has no order is reserved for again, under the same id: the store may have lost the reservation.
+    """
+    has_order = order_with(Q())
+    DrawEntry.objects.filter(has_order, status=Status.WON, reserved_at=None).update(reserved_at=Now())
+    unwritten = moving_entries(Status.WON).filter(~has_order, reserved_at__lt=Now() - WRITTEN_WITHIN)
+    unwritten.update(reserved_at=None)
+    passed_on = moving_entries(Status.WON).filter(order_with(ENDED)).update(status=Status.PASSED_ON)
+    won_again = moving_entries(Status.PASSED_ON).filter(order_with(Q(status__in=LIVE))).update(status=Status.WON)
+    return passed_on + won_again
+
+
+def moving_entries(status: Status) -> QuerySet[DrawEntry]:
+    """Entries with units in sales whose orders can still change by themselves."""
+    moving = DrawEntry.objects.filter(status=status, reserved_at__isnull=False)
+    return moving.filter(item__sale__closes_at__gt=Now() - LONGEST_HOLD)
+
+
+def order_with(condition: Q) -> Exists:
+    return Exists(Order.objects.filter(condition, reservation_id=OuterRef("reservation_id")))
+
+
+def tell_winners() -> int:
+    """Queue a mail for each winner whose order awaits payment. Returns how many entries were looked at."""
+    count = 0
+    while told := tell_batch():
+        count += told
+    return count
+
+
+def tell_batch() -> int:
+    with transaction.atomic():
+        untold = DrawEntry.objects.select_for_update(skip_locked=True).filter(
+            Exists(Order.objects.filter(reservation_id=OuterRef("reservation_id"))),
+            status__in=(Status.WON, Status.PASSED_ON),
+            reserved_at__isnull=False,
+            told_at=None,
+        )
+        reservation_of = dict(untold.order_by("pk").values_list("pk", "reservation_id")[:BATCH_MAX])
+        waiting = Order.objects.filter(
+            reservation_id__in=reservation_of.values(), status=OrderStatus.AWAITING_PAYMENT
+        ).values_list("pk", flat=True)
+        sending.enqueue(order_ids=list(waiting), kind=Mail.Kind.WON)
+        DrawEntry.objects.filter(pk__in=reservation_of).update(told_at=Now())
+    return len(reservation_of)

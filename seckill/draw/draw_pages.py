@@ -1,0 +1,156 @@
+"""The pages of a draw, without JavaScript: what everybody may see and check, and the buyer's own entries."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from seckill.draw.draw_answers import DrawStage, published_draw, stage_of, winners
+from seckill.draw.entering import EntryWord, enter, withdraw
+from seckill.live.offers import CHOICES_MAX
+from seckill.models import Draw, DrawEntry, Sale, SaleItem, published_sales, with_products
+from shop.databases.database_clock import database_now
+from shop.http.public_answers import public_page
+from shop.http.rate_limits import take
+from shop.languages.buyer_language import remember_language
+from shop.times.time_left import duration
+
+ENTER_LIMIT = "30/minute"
+# How many winners of an item the page lists; the file has all entries.
+WINNERS_MAX = 200
+# How often the page of somebody who waits for the draw, or for units, renews itself.
+RELOAD_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnItem:
+    """An item on the public page, with its first winners."""
+
+    item: SaleItem
+    units: int | None
+    winners: list[DrawEntry]
+    winner_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEntry:
+    """An item on the buyer's page, with the buyer's entry, if there is one."""
+
+    item: SaleItem
+    entry: DrawEntry | None
+    headline: str
+    detail: str
+
+    @property
+    def unit_choices(self) -> range | None:
+        return range(1, self.item.per_buyer_max + 1) if self.item.per_buyer_max <= CHOICES_MAX else None
+
+
+@public_page
+def draw(request: HttpRequest, pk: int) -> HttpResponse:
+    """The draw as all visitors see it: how it works, the hashes, the seed, the winners by their entry ids."""
+    sale = get_object_or_404(published_sales().prefetch_related(with_products()), pk=pk)
+    shown = get_object_or_404(Draw.objects.defer("file"), pk=pk)
+    shown.sale = sale
+    context = {
+        "sale": sale,
+        "draw": published_draw(shown),
+        "closed_at": shown.closed_at,
+        "drawn_at": shown.drawn_at,
+        "items": [drawn_item(item, shown) for item in sale.items.all()] if shown.drawn_at else [],
+        "winners_max": WINNERS_MAX,
+    }
+    return render(request, "seckill/draw.html", context)
+
+
+def drawn_item(item: SaleItem, shown: Draw) -> DrawnItem:
+    found = winners(item_ids=[item.pk])
+    return DrawnItem(item, shown.units.get(str(item.pk)), list(found[:WINNERS_MAX]), found.count())
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
+    """The buyer's entries. A POST enters the draw for one item, or withdraws."""
+    sale = get_object_or_404(published_sales().prefetch_related(with_products()), pk=pk)
+    if not sale.has_draw:
+        return redirect(sale)
+    buyer_id = cast(int, request.user.pk)
+    if request.method == "POST":
+        take(action="draw", rate=ENTER_LIMIT, key=str(buyer_id))
+        remember_language(request)
+        item = next((one for one in sale.items.all() if str(one.pk) == request.POST.get("item")), None)
+        if item is None:
+            raise Http404
+        messages.info(request, change_entry(item, buyer_id=buyer_id, posted=request.POST))
+        return redirect("draw-entry", pk)
+    shown = get_object_or_404(Draw.objects.defer("file"), pk=pk)
+    stage, now = stage_of(shown), database_now()
+    entries = {entry.item_id: entry for entry in DrawEntry.objects.filter(item__sale=sale, buyer=buyer_id)}
+    is_over = now >= sale.closes_at
+    own = [own_entry(item, entries.get(item.pk), sale=sale, is_over=is_over) for item in sale.items.all()]
+    waits = bool(entries) and not is_over and now >= sale.opens_at
+    context = {
+        "sale": sale,
+        "phase": sale.phase_at(now),
+        "is_open": stage is DrawStage.OPEN and now < sale.opens_at,
+        "entries": own,
+        "refresh_seconds": RELOAD_SECONDS if waits else 0,
+    }
+    response = render(request, "seckill/enter_draw.html", context)
+    if waits:
+        response["Refresh"] = str(RELOAD_SECONDS)
+    return response
+
+
+def change_entry(item: SaleItem, *, buyer_id: int, posted: Any) -> str:
+    """Do what the form says. Returns the message for the buyer."""
+    if "withdraw" in posted:
+        if withdraw(item=item, buyer_id=buyer_id):
+            return _("Your entry is withdrawn. You can enter again until the entries close.")
+        return _("The entries have closed, so nothing was changed.")
+    text = posted.get("units", "1")
+    units = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not units:
+        return _("Choose how many units you want.")
+    match enter(item=item, buyer_id=buyer_id, units=units).word:
+        case EntryWord.ENTERED | EntryWord.ALREADY_ENTERED:
+            return _("You are in the draw. You need not do anything more: we will write to you.")
+        case EntryWord.TOO_MANY_UNITS:
+            return _("Each account can ask for up to %(units)d of it.") % {"units": item.per_buyer_max}
+    return _("The entries have closed, so nothing was changed.")
+
+
+def own_entry(item: SaleItem, entry: DrawEntry | None, *, sale: Sale, is_over: bool) -> OwnEntry:
+    headline, detail = entry_texts(entry, sale=sale, is_over=is_over) if entry else ("", "")
+    return OwnEntry(item, entry, headline, detail)
+
+
+def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, str]:
+    """What the buyer reads of an entry: a headline, and what to do."""
+    match entry.status:
+        case DrawEntry.Status.ENTERED:
+            return _("You are in the draw"), _("You need not do anything: we will write to you after the draw.")
+        case DrawEntry.Status.WON if entry.reserved_at:
+            detail = _("Your units are held for %(duration)s. Pay your order in time.")
+            return _("You have won"), detail % {"duration": duration(sale.hold_seconds)}
+        case DrawEntry.Status.WON:
+            return _("You have won"), _("We are reserving your units. This takes a moment; this page renews itself.")
+        case DrawEntry.Status.PASSED_ON:
+            return _("Your units went to the next"), _("You had won, but the order was not paid, or it was cancelled.")
+    if is_over:
+        return _("You have not won"), _("The sale is over. Thank you for taking part.")
+    return (
+        _("You have not won so far"),
+        _(
+            "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some come to "
+            "you, we will write to you."
+        ),
+    )

@@ -1,0 +1,70 @@
+"""Entering a draw and withdrawing, until the entries close. One entry for an account and item.
+
+Each change locks the draw's row for sharing, and the close locks it alone: no entry is added once the hash is fixed.
+The clock is that of PostgreSQL.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db import connection, transaction
+
+from seckill.models import Draw, DrawEntry, Sale, SaleItem
+from seckill.passes.passes import new_reservation_id
+
+LOCK_OPEN_DRAW = f"""
+SELECT 1 FROM {Draw._meta.db_table} AS draw JOIN {Sale._meta.db_table} AS sale ON sale.id = draw.sale_id
+WHERE draw.sale_id = %s AND draw.closed_at IS NULL AND sale.opens_at > clock_timestamp() FOR SHARE OF draw
+"""
+
+
+class EntryWord(StrEnum):
+    """The answers to an attempt to enter, in the order of the checks."""
+
+    ENTRIES_CLOSED = "entries_closed"
+    ALREADY_ENTERED = "already_entered"
+    TOO_MANY_UNITS = "too_many_units"
+    ENTERED = "entered"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryAnswer:
+    word: EntryWord
+    entry: DrawEntry | None = None
+
+
+def enter(*, item: SaleItem, buyer_id: int, units: int) -> EntryAnswer:
+    """Enter the account, or find the entry that it has, which stays as it is: to change its units, withdraw first."""
+    with transaction.atomic():
+        if not lock_open_draw(item.sale_id):
+            found = find_entry(item_id=item.pk, buyer_id=buyer_id)
+            return EntryAnswer(EntryWord.ALREADY_ENTERED if found else EntryWord.ENTRIES_CLOSED, found)
+        if found := find_entry(item_id=item.pk, buyer_id=buyer_id):
+            return EntryAnswer(EntryWord.ALREADY_ENTERED, found)
+        if units > item.per_buyer_max:
+            return EntryAnswer(EntryWord.TOO_MANY_UNITS)
+        reservation_id = new_reservation_id(item.pk)
+        entry, created = DrawEntry.objects.get_or_create(
+            item=item, buyer_id=buyer_id, defaults={"units": units, "reservation_id": reservation_id}
+        )
+    return EntryAnswer(EntryWord.ENTERED if created else EntryWord.ALREADY_ENTERED, entry)
+
+
+def withdraw(*, item: SaleItem, buyer_id: int) -> bool:
+    """Remove the account's entry. False if the entries have closed; true also where there was none."""
+    with transaction.atomic():
+        if not lock_open_draw(item.sale_id):
+            return False
+        DrawEntry.objects.filter(item=item, buyer_id=buyer_id).delete()
+    return True
+
+
+def find_entry(*, item_id: int, buyer_id: int) -> DrawEntry | None:
+    return DrawEntry.objects.filter(item_id=item_id, buyer_id=buyer_id).first()
+
+
+def lock_open_draw(sale_id: int) -> bool:
+    """Keep the entries open until the end of the transaction. False if they have closed, or there is no draw."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_OPEN_DRAW, [sale_id])
+        return cursor.fetchone() is not None

@@ -1,0 +1,123 @@
+"""Anybody can recompute a draw: the program for download, and `manage.py sale_verify`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from seckill.models import Draw, DrawEntry, SaleItem
+from shop.models import Product
+from tests.steps.drawing import drawn, entered, in_order, make_draw
+
+PROGRAM = Path(__file__).parents[3] / "seckill/static/seckill/verify_draw.py"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def draw(product: Product) -> Draw:
+    item = make_draw(product, quantity=4, per_buyer_max=3)
+    entered(item, 5)
+    entered(item, 4, units=3)
+    return drawn(item)
+
+
+@pytest.fixture
+def downloaded(draw: Draw, client: Client, tmp_path: Path) -> Path:
+    """The file as somebody gets it from the shop."""
+    path = tmp_path / "draw.json"
+    path.write_bytes(client.get(f"/api/v1/sales/{draw.pk}/draw/file/").content)
+    return path
+
+
+def recompute(path: Path) -> subprocess.CompletedProcess[str]:
+    """Without anything but Python: in another folder, without packages, environment or the shop's code."""
+    command = [sys.executable, "-I", "-S", str(PROGRAM), str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=path.parent, env={}, check=False)
+
+
+def verify(draw: Draw, **options: Any) -> int:
+    try:
+        call_command("sale_verify", str(draw.pk), **options)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_the_program_is_short_and_shares_no_code_with_the_shop() -> None:
+    text = PROGRAM.read_text()
+    assert len(text.splitlines()) <= 40
+    assert {line for line in text.splitlines() if line.startswith(("import", "from"))} == {
+        "import hashlib",
+        "import hmac",
+        "import json",
+        "import sys",
+    }
+
+
+def test_the_program_finds_the_same_result(draw: Draw, downloaded: Path) -> None:
+    found = recompute(downloaded)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "9 entries. The result is right." in found.stdout
+    assert draw.entries_sha256 in found.stdout
+
+
+@pytest.mark.parametrize("tampering", ["seed", "entry", "removed", "units", "order", "winner", "quantity", "item"])
+def test_both_find_what_was_changed_in_a_file(draw: Draw, downloaded: Path, tampering: str) -> None:
+    content = json.loads(downloaded.read_text())
+    listed = content["entries"]
+    match tampering:
+        case "seed":
+            content["seed"] = "00" * 32
+        case "entry":
+            listed[3]["entry"] = listed[3]["entry"][:-1] + ("0" if listed[3]["entry"][-1] != "0" else "1")
+        case "removed":
+            listed.pop()
+        case "units":
+            listed[0]["units"] = 4 - listed[0]["units"]
+        case "order":
+            listed[0]["place"], listed[1]["place"] = 2, 1
+        case "winner":
+            listed[-1]["won"] = not listed[-1]["won"]
+        case "quantity":
+            (item,) = content["units"]
+            content["units"][item] = 9
+        case "item":
+            listed[0]["item"] += 1
+    downloaded.write_text(json.dumps(content))
+    assert recompute(downloaded).returncode == 1
+    assert verify(draw, file=downloaded) == 1
+
+
+def test_the_command_finds_a_right_draw_right(draw: Draw, downloaded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(draw) == verify(draw, file=downloaded) == 0
+    assert "The draw is right: 9 entries" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("column", ["units", "place", "won_at_draw", "gone", "seed"])
+def test_the_command_finds_rows_that_were_changed(draw: Draw, column: str) -> None:
+    item = SaleItem.objects.get(sale=draw.pk)
+    last = in_order(item)[-1]
+    rows = DrawEntry.objects.filter(pk=last.pk)
+    match column:
+        case "gone":
+            rows.delete()
+        case "seed":
+            Draw.objects.update(seed="00" * 32)
+        case "won_at_draw":
+            rows.update(won_at_draw=not last.won_at_draw)
+        case _:
+            rows.update(**{column: 2})
+    assert verify(draw) == 1
+
+
+def test_a_draw_that_was_not_carried_out_is_not_checked(product: Product) -> None:
+    item = make_draw(product)
+    with pytest.raises(Exception, match="no draw that was carried out") as refusal:
+        call_command("sale_verify", str(item.sale_id))
+    assert getattr(refusal.value, "returncode", None) == 2
