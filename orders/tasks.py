@@ -9,7 +9,7 @@ from django.conf import settings
 
 from orders import idempotent_calls
 from orders.alerts import alert_sending, alert_watch
-from orders.approvals.carrying_out import carry_out_approved
+from orders.approvals.approved_changes import carry_out_approved
 from orders.cart import cart_holder
 from orders.invoices import numbering, writing
 from orders.life import draw_results, intake, lifecycle, settlement

@@ -65,7 +65,7 @@ def said_of(asked: ApprovalRequest | None) -> tuple[str, int]:
 def decide(*, request_id: UUID, decided_by: User, is_approved: bool, reason: str) -> bool:
     """Approve or decline a request of another person. False if it no longer waits, or is one's own.
 
-    The caller then carries out an approved one (`carrying_out.py`); a sweep does, if the caller dies.
+    The caller then carries out an approved one (`approved_changes.py`); a sweep does, if the caller dies.
     """
     waiting = waiting_requests().filter(pk=request_id).exclude(asked_by=decided_by)
     decided = {"decided_by": decided_by, "decided_at": Now(), "decision_reason": reason}

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from orders.approvals.approval_bounds import prices_need_another, units_need_another
 from orders.approvals.approval_requests import Kind, ask, said_of
-from orders.approvals.carrying_out import terms_of_draft
+from orders.approvals.approved_changes import terms_of_draft
 from seckill.live.staff_figures import name_of
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_form import ChangeForm

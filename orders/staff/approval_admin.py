@@ -20,7 +20,7 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from orders.approvals.approval_requests import RIGHTS, Kind, Status, decide
-from orders.approvals.carrying_out import carry_out
+from orders.approvals.approved_changes import carry_out
 from orders.models import ApprovalRequest, Order, waiting_requests
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, may_see_orders
 from seckill.models import Sale

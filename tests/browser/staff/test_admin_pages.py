@@ -15,9 +15,8 @@ from seckill.models import SaleItem
 from tests.browser.conftest import console_errors_of, width_of
 from tests.browser.screen import DESKTOP, PHONE, opened, serious_faults
 from tests.steps.buying import make_orders, with_address
-from tests.steps.rehearsing import was_rehearsed
 from tests.steps.shop import make_item, make_product
-from tests.steps.staff import was_checked
+from tests.steps.staff import was_checked, was_rehearsed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

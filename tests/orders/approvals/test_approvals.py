@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.approvals.approval_requests import decide
-from orders.approvals.carrying_out import carry_out, carry_out_approved
+from orders.approvals.approved_changes import carry_out, carry_out_approved
 from orders.life import lifecycle
 from orders.models import ApprovalRequest, Order, OrderStatus, Refund
 from seckill.changes.journal import make_change

@@ -16,9 +16,8 @@ from orders.preflight.rehearsal_verdict import findings_of, worst_of
 from orders.rehearsal import running
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.steps.rehearsing import report_of, was_rehearsed
 from tests.steps.shop import make_item, text_of
-from tests.steps.staff import admin_page, employee
+from tests.steps.staff import admin_page, employee, report_of, was_rehearsed
 
 pytestmark = pytest.mark.django_db
 
