@@ -8,7 +8,6 @@ from bench.faults.kinds import (
     changes,
     clocks,
     data_loss,
-    draws,
     frozen_servers,
     full_disks,
     gates,
@@ -24,7 +23,7 @@ from bench.faults.kinds import (
     standbys,
     store_outages,
 )
-from bench.faults.kinds.crowds import bots
+from bench.faults.kinds.crowds import bots, draws
 from bench.faults.kinds.ordinary import checkouts, ordinary_expiry, part_refunds, shared_stock
 from bench.faults.kinds.replicas import primaries, promises
 
