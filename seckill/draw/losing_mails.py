@@ -47,8 +47,8 @@ def losing(entry: DrawEntry) -> AccountMailText:
             _("Your entry for “%(product)s” has not won.") % product,
             _("Your place in the drawn order is %(place)d.") % {"place": entry.place or 0},
             _(
-                "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some come "
-                "to you, we will write to you."
+                "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some "
+                "come to you, we will write to you."
             ),
             _("On the page of the draw everybody can compute the result anew."),
         ],
