@@ -139,7 +139,7 @@ def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, st
         case DrawEntry.Status.ENTERED:
             return _("You are in the draw"), _("You need not do anything: we will write to you after the draw.")
         case DrawEntry.Status.WON if entry.reserved_at:
-            detail = _("Your units are held for %(duration)s. Pay your order in time.")
+            detail = _("Units are held for %(duration)s. Your order says until when you can pay, or that it is paid.")
             return _("You have won"), detail % {"duration": duration(sale.hold_seconds)}
         case DrawEntry.Status.WON:
             return _("You have won"), _("We are reserving your units. This takes a moment; this page renews itself.")

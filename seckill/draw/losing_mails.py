@@ -16,6 +16,7 @@ from shop.models import AccountMail
 BATCH_MAX = 100
 # Mails about accounts are sent in their order, and nobody should wait for a new password behind thousands of these.
 WAITING_MAX = 200
+SUBJECT_LENGTH_MAX = 200
 
 
 def tell_others() -> int:
@@ -39,7 +40,8 @@ def tell_others() -> int:
 def losing(entry: DrawEntry) -> AccountMailText:
     product = {"product": entry.item.variant}
     return AccountMailText(
-        subject=" ".join((_("The draw is over: %(product)s") % product).split()),
+        # A name may have a line break, and may be longer than the column.
+        subject=" ".join((_("The draw is over: %(product)s") % product).split())[:SUBJECT_LENGTH_MAX],
         name=entry.buyer.get_username(),
         sentences=[
             _("Your entry for “%(product)s” has not won.") % product,
