@@ -34,7 +34,7 @@ from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from seckill.store.client import StoreUnreachable
-from seckill.waiting_room.line import why_not_let_in
+from seckill.waiting_room.standing import why_not_let_in
 from shop.accounts.address_book import lacks_address
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached, page_or_problem

@@ -26,9 +26,9 @@ from seckill.models import NoPass, Sale, published_sales
 from seckill.outcomes import Outcome
 from seckill.passes.authentication import PassHolder
 from seckill.waiting_room import place_tokens
-from seckill.waiting_room.line import join, standing
 from seckill.waiting_room.place_answer import place_body
 from seckill.waiting_room.place_tokens import PlaceToken
+from seckill.waiting_room.standing import join, standing
 from shop.databases.database_clock import database_now
 from shop.http.base_view import JsonAPIView
 from shop.http.compression import uncompressed

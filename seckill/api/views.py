@@ -45,7 +45,7 @@ from seckill.passes.sale_times import find_sale_times
 from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
-from seckill.waiting_room.line import why_not_let_in
+from seckill.waiting_room.standing import why_not_let_in
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
 from shop.http.compression import uncompressed

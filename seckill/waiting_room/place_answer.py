@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 from seckill.live.answer import jitter_ms
-from seckill.waiting_room.line import Standing
 from seckill.waiting_room.room_ledger import GRACE_MS, Room, RoomState
+from seckill.waiting_room.standing import Standing
 from shop.times.timestamps import rfc3339
 
 # How often a page asks: of people who are soon called, of others, and of those who are in or for whom nothing is left.

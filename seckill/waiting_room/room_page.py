@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods
 
 from seckill.live.room_texts import room_texts
 from seckill.models import NoPass, Sale, published_sales, with_products
-from seckill.waiting_room.line import join, standing
 from seckill.waiting_room.place_answer import PlaceState, place_body
+from seckill.waiting_room.standing import join, standing
 from shop.databases.database_clock import database_now
 from shop.http.rate_limits import take
 from shop.times.time_left import duration

@@ -14,11 +14,11 @@ import structlog
 
 from seckill.store.client import StoreUnreachable
 from seckill.store.portions import Clock
-from seckill.waiting_room.line import Standing
 from seckill.waiting_room.place_answer import PlaceState, place_body, state_of
 from seckill.waiting_room.place_tokens import PlaceToken
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import Room, read_room
+from seckill.waiting_room.standing import Standing
 from shop.background.lazy_thread import LazyThread
 
 log = structlog.get_logger(__name__)

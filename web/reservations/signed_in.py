@@ -19,7 +19,7 @@ from seckill.api.views import pass_body
 from seckill.models import Sale
 from seckill.passes.sale_times import find_sale_times
 from seckill.store.client import StoreUnreachable
-from seckill.waiting_room.line import why_not_let_in
+from seckill.waiting_room.standing import why_not_let_in
 from shop.accounts.caller import Caller, find_caller
 from shop.http.client_address import client_network
 from shop.http.problems import is_outage

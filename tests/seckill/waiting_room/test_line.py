@@ -14,9 +14,9 @@ from seckill.models import Sale, SaleItem
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of, room_keys_of
 from seckill.waiting_room import admission
-from seckill.waiting_room.line import NotLetIn, join, why_not_let_in
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import GRACE_MS, RoomState, arrive, read_room
+from seckill.waiting_room.standing import NotLetIn, join, why_not_let_in
 from shop.models import Product
 from shop.times.timestamps import now_ms
 from tests.steps.at_once import at_once

@@ -18,9 +18,9 @@ from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import room_keys_of
-from seckill.waiting_room.line import NotLetIn, why_not_let_in
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import GRACE_MS, Arrived, Room, arrive, read_room
+from seckill.waiting_room.standing import NotLetIn, why_not_let_in
 from shop.local.stores.cluster_store import ClusterStore
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running

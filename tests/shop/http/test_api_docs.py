@@ -20,7 +20,7 @@ from seckill.line.place_in_line import LINE_REFUSALS
 from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
-from seckill.waiting_room.line import NotLetIn
+from seckill.waiting_room.standing import NotLetIn
 from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item, make_product
