@@ -32,5 +32,5 @@ class Command(BaseCommand):
         self.stdout.write(", ".join(f"{name} {value}" for name, value in chosen.items()))
         lines = [line.cells() for line in measure(**chosen)]
         shares = [f"script with {count:,}" for count in options["accounts"]]
-        headings = ["Way", "Rule", *shares, "Honest buyers refused a pass", "Computing of the script"]
+        headings = ["Way", "Rule", *shares, "Honest buyers refused", "Computing of the script"]
         self.stdout.write(markdown_table(headings, lines, text_columns=2))

@@ -54,7 +54,7 @@ class Buyer:
 
 @dataclass(slots=True)
 class Crowd:
-    """The buyers of one run, and what became of their calls for passes."""
+    """The buyers of one run, and what became of their calls for passes or entries."""
 
     honest: Sequence[Buyer]
     script: Sequence[Buyer]
@@ -64,16 +64,15 @@ class Crowd:
     refused_honest: int = 0
     script_seconds: float = 0.0
 
-    def gets_pass(self, buyer: Buyer, *, sale: Sale, item_id: int) -> bool:
-        """Whether the real rules let the account have a pass. A proof is not computed: only its tries are counted."""
+    def may_take_part(self, buyer: Buyer, *, sale: Sale) -> bool:
+        """Whether the real rules let the account have a pass, or enter. Of a proof only the tries are counted."""
         if sale.proof_of_work and buyer.is_script:
             work = proof_of_work.work_for(sale_id=sale.pk, network=buyer.network)
             self.script_seconds += TRY_SECONDS * (1 + self.chance.randrange(2 * work))
         call = GuardedCall(sale=sale, buyer_id=buyer.account_id, network=buyer.network, device="")
         self.asked_honest += not buyer.is_script
         try:
-            pass_guards.check_account(sale=sale, buyer_id=buyer.account_id)
-            pass_guards.check_places(call)
+            pass_guards.check_entry(call)
         except GuardRefused:
             self.refused_honest += not buyer.is_script
             return False

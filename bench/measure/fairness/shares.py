@@ -11,7 +11,7 @@ from bench.measure.fairness.ways import WAYS
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Units by who got them; honest buyers who asked for a pass, and were refused; how long the script computed."""
+    """Units by who got them; honest buyers whom the rules saw and refused; how long the script computed."""
 
     script_units: int
     honest_units: int
@@ -50,8 +50,10 @@ def measure(*, honest: int, units: int, accounts: Sequence[int], rounds: int, se
     """The lines of the table. Each round has its own chance, which the seed decides."""
     found = people(honest=honest, accounts_max=max(accounts))
     for way in WAYS:
-        # The rules are about passes, and a draw gives none.
-        for rule in RULES[:1] if way == "draw" else RULES:
+        for rule in RULES:
+            if way == "draw" and rule.fields.get("proof_of_work"):
+                # An entry needs no proof.
+                continue
             line = Line(way, rule.name, {count: [] for count in accounts})
             for count, done in line.rounds.items():
                 for number in range(rounds):

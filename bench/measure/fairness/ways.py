@@ -38,7 +38,7 @@ class SumsDiffer(Exception):
 def first_come(crowd: Crowd, *, units: int) -> list[Buyer]:
     """Passes can be had before the opening. The winners are the first who reserve."""
     item = sale_item(crowd, units=units, admission=Sale.Admission.FIRST_COME)
-    admitted = {buyer for buyer in crowd.shuffled() if crowd.gets_pass(buyer, sale=item.sale, item_id=item.pk)}
+    admitted = {buyer for buyer in crowd.shuffled() if crowd.may_take_part(buyer, sale=item.sale)}
     winners: list[Buyer] = []
     for buyer in crowd.by_reaction():
         if buyer in admitted:
@@ -73,17 +73,18 @@ def waiting_room(crowd: Crowd, *, units: int) -> list[Buyer]:
         for buyer in in_line[called : found.called]:
             if why_not_let_in(sale_id=sale_id, account_id=buyer.account_id) is not None:
                 raise SumsDiffer("a place that was called is not let in")
-            if crowd.gets_pass(buyer, sale=item.sale, item_id=item.pk) and reserved(item, buyer):
+            if crowd.may_take_part(buyer, sale=item.sale) and reserved(item, buyer):
                 winners.append(buyer)
         called = found.called
     raise SumsDiffer("the line does not move")
 
 
 def draw(crowd: Crowd, *, units: int) -> list[Buyer]:
-    """All enter before the opening, each for one unit. Nobody needs a pass, so rules about passes do not count."""
+    """All enter before the opening, each for one unit, whom the rules let."""
     item = sale_item(crowd, units=units, admission=Sale.Admission.DRAW)
     Draw.objects.filter(sale=item.sale_id).update(seed=crowd.chance.randbytes(32).hex())
-    buyers = {buyer.account_id: buyer for buyer in crowd.shuffled()}
+    entering = [buyer for buyer in crowd.shuffled() if crowd.may_take_part(buyer, sale=item.sale)]
+    buyers = {buyer.account_id: buyer for buyer in entering}
     DrawEntry.objects.bulk_create(
         DrawEntry(
             item=item,
