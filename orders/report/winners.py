@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import batched, pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from django.db.models import Case, CharField, Count, DurationField, ExpressionWrapper, F, Q, Sum, Value, When
@@ -117,8 +117,9 @@ def units_by_arrival(sale: Sale) -> dict[str, int]:
         if room is None or room.early is None:
             return {}
         found: Counter[str] = Counter()
-        rows = lines_of(sale).filter(KEPT).values_list("order__buyer").annotate(reserved=Sum("units"))
-        for some in batched(rows.iterator(), BUYERS_AT_A_TIME):
+        units_of_buyers = lines_of(sale).filter(KEPT).values_list("order__buyer").annotate(reserved=Sum("units"))
+        rows = units_of_buyers.iterator()
+        while some := list(islice(rows, BUYERS_AT_A_TIME)):
             numbers = arrivals_of(sale_id=sale.pk, account_ids=[buyer_id for buyer_id, _units in some])
             for (_buyer_id, units), number in zip(some, numbers, strict=True):
                 found["unknown" if number is None else "early" if number < room.early else "later"] += units
