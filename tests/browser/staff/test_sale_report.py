@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from orders.life import lifecycle
+from seckill.guards.pass_guards import Guard
 from seckill.live import answer_counts
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
@@ -29,7 +30,8 @@ def test_its_charts_are_drawn_on_a_phone_and_a_table_says_the_same(
     item: SaleItem = make_item(product)
     lifecycle.pay(order_id=order_of(item, buyer).pk)
     second = int(item.sale.opens_at.timestamp())
-    answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1, (item.pk, Outcome.SOLD_OUT): 9}, second=second)
+    told = {Outcome.RESERVED: 1, Outcome.SOLD_OUT: 9, Guard.TOO_MANY_ACCOUNTS: 3}
+    answer_counts.add_to_sums({(item.pk, word): count for word, count in told.items()}, second=second)
     with opened(browser, width=PHONE, scheme="dark", locale="zh-CN") as page:
         sign_in(page.context, shop_manager)
         page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/report/")
@@ -39,5 +41,6 @@ def test_its_charts_are_drawn_on_a_phone_and_a_table_says_the_same(
         for number in range(2):
             tables.nth(number).locator("summary").click()
         expect(tables.nth(1).locator("tbody tr")).to_contain_text("9")
+        expect(page.get_by_role("region", name="谁得到了商品")).to_contain_text("不到一天")
         assert width_of(page) == PHONE
         assert serious_faults(page) == []
