@@ -116,3 +116,15 @@ def test_the_minutes_of_a_long_sale_are_added_up(item: SaleItem, monkeypatch: py
         answer_counts.add_to_sums({(item.pk, Outcome.SOLD_OUT): 1}, second=second + 60 * minute)
     sums = report(item).sums
     assert (sums.step_minutes, [counts["sold_out"] for counts in sums.minutes.values()]) == (5, [4, 5, 5, 5, 1])
+
+
+def test_sums_that_another_release_has_kept_are_read(item: SaleItem) -> None:
+    """During a rolling update a newer release keeps more; an older one has kept less."""
+    count(item, 7)
+    end(item)
+    tasks.keep_sale_reports()
+    kept = KeptReport.objects.get()
+    del kept.sums["arrivals"]
+    kept.sums["later_idea"] = {"x": 1}
+    kept.save()
+    assert (sold_out_of(item), report(item).sums.arrivals) == (7, {})
