@@ -18,8 +18,10 @@ from orders.payments import refunds, sessions
 from orders.payments.late_money import settle_waiting
 from orders.payments.sessions import StartOutcome
 from orders.payments.simulated.models import SimulatedMessage
+from orders.report.sale_report import report_of
 from orders.shipping.order_address import store_address
 from orders.units.one_for_each import address_mark, forget_old
+from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once
@@ -67,6 +69,8 @@ def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
     answer = press_pay(signed_in(rival), second.number)
     assert (answer.status_code, answer.json()["code"]) == (409, "address_taken")
     assert not second.payments.exists()
+    answer_counts.write(second=int(timezone.now().timestamp()))
+    assert report_of(item.sale).refused == {"one_per_address": 1}
     # With another address it goes on.
     assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "9 Other Road"})
     assert start(second) is StartOutcome.OPENED
