@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from orders.models import KeptReport
 from orders.report.order_figures import buyers_by_country, buyers_by_language, buyers_of
+from orders.report.winners import units_by_arrival
 from seckill.live import answer_counts
 from seckill.models import Sale
 from shop.background.outages import AWAY, go_on, wait
@@ -30,11 +31,15 @@ POINTS_MAX = 1500
 MINUTES_OF_STEPS = (1, 5, 15, 60, 24 * 60)
 
 
+KEPT_NAMES = ("step_minutes", "buyers", "countries", "languages", "arrivals")
+
+
 @dataclass(frozen=True, slots=True)
 class Sums:
     """`answers` by item and word; `minutes` by the first minute of a step (since 1970) and word, of all items.
 
-    `answers` None means that the cache server does not answer. `kept_at` None means that they were asked for just now.
+    `answers` have the refusals by rules too; None means that the cache server does not answer. `arrivals` are units by
+    when their buyers had joined the waiting room. `kept_at` None means that the sums were asked for just now.
     """
 
     answers: Mapping[int, Mapping[str, int]] | None = None
@@ -43,6 +48,7 @@ class Sums:
     buyers: int = 0
     countries: Mapping[str, int] = field(default_factory=dict)
     languages: Mapping[str, int] = field(default_factory=dict)
+    arrivals: Mapping[str, int] = field(default_factory=dict)
     kept_at: datetime | None = None
 
     @property
@@ -63,7 +69,7 @@ def sums_of(sale: Sale) -> Sums:
         sums = sums_now(sale)
     except AWAY as error:
         wait("report_answers", error)
-        return Sums(buyers=buyers_of(sale), countries=buyers_by_country(sale), languages=buyers_by_language(sale))
+        return Sums(**sums_of_buyers(sale))
     go_on("report_answers")
     return sums
 
@@ -114,10 +120,17 @@ def sums_now(sale: Sale) -> Sums:
         answers=answer_counts.of_items(item_ids),
         step_minutes=step_minutes,
         minutes=steps,
-        buyers=buyers_of(sale),
-        countries=buyers_by_country(sale),
-        languages=buyers_by_language(sale),
+        **sums_of_buyers(sale),
     )
+
+
+def sums_of_buyers(sale: Sale) -> dict[str, Any]:
+    return {
+        "buyers": buyers_of(sale),
+        "countries": buyers_by_country(sale),
+        "languages": buyers_by_language(sale),
+        "arrivals": units_by_arrival(sale),
+    }
 
 
 def step_for_minutes(count: int) -> int:
@@ -136,6 +149,8 @@ def with_earlier(sums: Sums, earlier: Sums) -> Sums:
         buyers=sums.buyers,
         countries=larger(earlier.countries, sums.countries),
         languages=larger(earlier.languages, sums.languages),
+        # The room leaves the store.
+        arrivals=sums.arrivals or earlier.arrivals,
     )
 
 
@@ -152,10 +167,13 @@ def written(sums: Sums) -> dict[str, Any]:
         "buyers": sums.buyers,
         "countries": sums.countries,
         "languages": sums.languages,
+        "arrivals": sums.arrivals,
     }
 
 
 def read(kept: KeptReport) -> Sums:
     """JSON has keys that are texts."""
     numbered = {name: {int(key): counts for key, counts in kept.sums[name].items()} for name in ("answers", "minutes")}
-    return Sums(**{**kept.sums, **numbered}, kept_at=kept.made_at)
+    # A newer release may keep more, and an older one has kept less.
+    known = {name: kept.sums[name] for name in KEPT_NAMES if name in kept.sums}
+    return Sums(**{**known, **numbered}, kept_at=kept.made_at)

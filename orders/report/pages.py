@@ -1,5 +1,6 @@
 """The report of a sale: a page of the admin beside its live board, to print, and as a file."""
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,9 @@ from django.views.decorators.http import require_safe
 from orders.report.report_charts import answers_chart, sell_out_chart
 from orders.report.report_table import FORMATS, file_of
 from orders.report.sale_report import Report, report_of
+from orders.report.winners import age_names, arrival_names, step_name
 from orders.staff.read_only_admin import amount_text, may_see_orders
+from seckill.guards.guard_texts import rule_names
 from seckill.live.answer_groups import word_names
 from seckill.models import Sale
 from seckill.staff.change_list import journal_of
@@ -56,6 +59,8 @@ def report_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         "sell_out": sell_out_chart(report.curve, offered=report.offered),
         "answers": answers_chart(report.sums),
         "words": [(name, report.sums.words[word]) for word, name in word_names().items() if report.sums.words[word]],
+        "winners": winner_tables(report),
+        "refused": [(rule_names()[rule], count) for rule, count in report.refused.items()],
         "countries": [(country_name(code), count) for code, count in most_first(report.sums.countries)],
         "languages": [(languages.get(code, code), count) for code, count in most_first(report.sums.languages)],
         "journal": journal_of(sale, names=names),
@@ -92,6 +97,26 @@ def figures_of(report: Report, *, with_money: bool) -> list[tuple[str, str | int
     if with_money:
         found += [(_("Revenue"), money(total.revenue_minor)), (_("Refunded"), money(total.refunded_minor))]
     return found
+
+
+def winner_tables(report: Report) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str | int]]]]:
+    """A name for each table, its headings, and its rows."""
+    winners, units, paid = report.winners, _("Units reserved"), _("of them paid")
+    rows: list[Sequence[str | int]]
+    if rows := [(step_name(first, last), won.units, won.paid_units) for first, last, won in winners.by_second]:
+        yield _("Units by time since the opening"), (_("Time"), units, paid), rows
+    if rows := [(age_names()[age], won.units, won.paid_units) for age, won in winners.by_age.items()]:
+        yield _("Units by age of the account"), (_("Age"), units, paid), rows
+    arrivals = report.sums.arrivals
+    if rows := [(name, arrivals[when]) for when, name in arrival_names().items() if when in arrivals]:
+        yield _("Units by arrival in the waiting room"), (_("Joined"), units), rows
+    if draw := winners.draw:
+        rows = [
+            (_("Entered"), draw.entries, draw.units),
+            (_("Won at the draw"), draw.won_entries, draw.won_units),
+            (_("Won later"), draw.won_later_entries, draw.won_later_units),
+        ]
+        yield _("Draw"), ("", _("Entries"), _("Units")), rows
 
 
 def most_first(counts: Any) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from orders.report.report_charts import steps_of
 from orders.report.sale_report import Report
+from seckill.live.answer_counts import WORDS
 from shop.prices.money import to_text
 from shop.staff.table_files import SafeCSV, SafeXLSX
 
@@ -56,17 +57,32 @@ def rows_of(report: Report, *, with_money: bool) -> Iterator[Row]:
                     to_text(minor=value, currency=settings.CURRENCY),
                 )
         for word, count in (report.sums.answers or {}).get(row.item.pk, {}).items():
-            yield "answers", sku, "", word, count
+            yield "answers" if word in WORDS else "refusals", sku, "", word, count
         start = report.curve.start
         for number, reserved in enumerate(report.curve.units[row.item.pk]):
             at = start + timedelta(seconds=report.curve.step_seconds * number)
             yield "reserved_units", sku, time_text(at), f"{report.curve.step_seconds}_seconds", reserved
+    yield from winner_rows(report)
     for fault in report.faults:
         yield "faults", "", time_text(fault.since) if fault.since else "", fault.kind, fault.value
     for at, counts in steps_of(report.sums):
         yield from (("answers_by_time", "", time_text(at), word, count) for word, count in counts.items() if count)
     yield from (("buyers_by_country", "", "", country, count) for country, count in report.sums.countries.items())
     yield from (("buyers_by_language", "", "", language, count) for language, count in report.sums.languages.items())
+
+
+def winner_rows(report: Report) -> Iterator[Row]:
+    winners = report.winners
+    for first, last, won in winners.by_second:
+        name = f"second_{first}_to_{last or 'end'}"
+        yield "units_by_second", "", "", name, won.units
+        yield "paid_units_by_second", "", "", name, won.paid_units
+    for age, won in winners.by_age.items():
+        yield "units_by_account_age", "", "", age, won.units
+        yield "paid_units_by_account_age", "", "", age, won.paid_units
+    yield from (("units_by_arrival", "", "", when, units) for when, units in report.sums.arrivals.items())
+    if winners.draw:
+        yield from (("draw", "", "", each.name, getattr(winners.draw, each.name)) for each in fields(winners.draw))
 
 
 def sale_rows(report: Report) -> Iterator[Row]:

@@ -11,7 +11,9 @@ from orders.report.kept_sums import Sums, sums_of
 from orders.report.more_stock import MoreStock, with_twice_the_stock
 from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, times_of, units_of_items
 from orders.report.sale_faults import Fault, faults_of
-from seckill.live.answer_counts import MINUTE_KEPT_SECONDS
+from orders.report.winners import Winners, winners_of
+from seckill.guards.guard_texts import rule_names
+from seckill.live.answer_counts import MINUTE_KEPT_SECONDS, asked
 from seckill.live.staff_figures import names_of
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
@@ -55,6 +57,7 @@ class Report:
     sums: Sums
     faults: Sequence[Fault]
     more_stock: MoreStock | None
+    winners: Winners
 
     @property
     def total(self) -> ItemUnits:
@@ -67,7 +70,12 @@ class Report:
 
     @property
     def asked(self) -> int | None:
-        return None if self.sums.answers is None else self.sums.words.total()
+        return None if self.sums.answers is None else asked(self.sums.words)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """By rule of the sale, those that have refused somebody."""
+        return {rule: self.sums.words[rule] for rule in rule_names() if self.sums.words[rule]}
 
     @property
     def sold(self) -> int:
@@ -107,7 +115,7 @@ class Report:
 
 @may_lag
 def report_of(sale: Sale) -> Report:
-    """About ten statements, however many orders and items there are."""
+    """Some fifteen statements, however many orders and items there are."""
     items = list(sale.items.select_related("sale", "variant__product").order_by("pk"))
     names, sums, units = names_of(items), sums_of(sale), units_of_items(sale)
     times = times_of(sale)
@@ -116,7 +124,7 @@ def report_of(sale: Sale) -> Report:
             item=item,
             name=names[item.pk],
             offered=item.offered,
-            asked=None if sums.answers is None else sum(sums.answers.get(item.pk, {}).values()),
+            asked=None if sums.answers is None else asked(sums.answers.get(item.pk, {})),
             units=units.get(item.pk, ItemUnits()),
         )
         for item in items
@@ -131,4 +139,5 @@ def report_of(sale: Sale) -> Report:
         sums=sums,
         faults=list(faults_of(sale, names=names, sums=sums, total=sum(units.values(), ItemUnits()), times=times)),
         more_stock=with_twice_the_stock(offered=offered, units=units, answers=sums.answers or {}),
+        winners=winners_of(sale),
     )

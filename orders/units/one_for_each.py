@@ -16,6 +16,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from orders.models import LIVE, Order, OrderLine, Payment, Served, ShippingAddress
+from seckill.live.answer_counts import answer_counts
 from seckill.models import SaleItem
 
 # The name is left out: it costs nothing to write another one.
@@ -41,8 +42,10 @@ def claim_address(order: Order) -> Claim:
     address = ShippingAddress.objects.filter(order=order).values(*COMPARED).first()
     if address is None:
         return Claim.ADDRESS_MISSING
-    granted = claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=address_mark(address))
-    return Claim.GRANTED if granted else Claim.TAKEN
+    if claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=address_mark(address)):
+        return Claim.GRANTED
+    answer_counts.add(item.pk, "one_per_address")
+    return Claim.TAKEN
 
 
 def keeps_claim(order: Order, *, address: Mapping[str, str]) -> bool:
@@ -65,7 +68,10 @@ def claim_with_money(order: Order, *, card_mark: str) -> bool:
         return False
     if not item.sale.one_per_card or not card_mark:
         return True
-    return claim(order=order, item=item, kind=Served.Kind.CARD, mark=card_mark)
+    if claim(order=order, item=item, kind=Served.Kind.CARD, mark=card_mark):
+        return True
+    answer_counts.add(item.pk, "one_per_card")
+    return False
 
 
 def guarded_item(order: Order) -> SaleItem | None:

@@ -16,6 +16,7 @@ from seckill.api.views import no_pass_now
 from seckill.guards.guard_texts import guard_problem
 from seckill.guards.pass_guards import Guard, GuardRefused, check_account
 from seckill.guards.proof_of_work import new_challenge
+from seckill.live.answer_counts import answer_counts
 from seckill.passes.sale_times import find_sale_times
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
@@ -59,6 +60,7 @@ class ChallengeView(JsonAPIView):
         try:
             check_account(sale=sale, buyer_id=buyer_id)
         except GuardRefused as error:
+            answer_counts.add(item_id, error.guard.value)
             return problem(**guard_problem(error))
         challenge = new_challenge(sale_id=sale.pk, buyer_id=buyer_id, network=network)
         return Response(challenge, status=201, headers={"Cache-Control": "no-store"})

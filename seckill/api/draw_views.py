@@ -14,9 +14,12 @@ from rest_framework.views import APIView
 
 from seckill.api.problem_codes import refusals
 from seckill.draw.draw_answers import DrawStage, entry_body, published_draw
-from seckill.draw.entering import EntryWord, enter, find_entry, withdraw
+from seckill.draw.entering import EntryWord, enter, find_entry, why_refused, withdraw
+from seckill.guards.guard_texts import guard_problem
+from seckill.guards.pass_guards import Guard, guarded_call
 from seckill.models import UNITS_MAX, Draw, DrawEntry, SaleItem, published_items
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.http.public_answers import IF_NONE_MATCH, UNCHANGED, public_answer
@@ -73,7 +76,9 @@ class EntryView(JsonAPIView):
         responses={
             201: EntrySerializer,
             **refusals(
-                *(*SIGNED_IN, *BODY_REFUSALS, "too_many_attempts"), *("no_draw", "entries_closed", "limit_reached")
+                *(*SIGNED_IN, *BODY_REFUSALS, "too_many_attempts"),
+                *("no_draw", "entries_closed", "limit_reached"),
+                *(Guard.MAIL_NOT_CONFIRMED, Guard.ACCOUNT_TOO_NEW, Guard.TOO_MANY_ACCOUNTS),
             ),
         },
     )
@@ -85,6 +90,10 @@ class EntryView(JsonAPIView):
         if not item.sale.has_draw:
             return no_draw()
         take(action="draw", rate=ENTER_LIMIT, key=str(account_id))
+        network = client_network(request._request)
+        guarded = guarded_call(request._request, sale=item.sale, buyer_id=account_id, network=network)
+        if refused := why_refused(guarded, item_id=item.pk):
+            return problem(**guard_problem(refused))
         answer = enter(item=item, buyer_id=account_id, units=body.validated_data["units"])
         if answer.word is EntryWord.ENTRIES_CLOSED:
             return entries_closed()

@@ -12,10 +12,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from seckill.draw.draw_answers import DrawStage, published_draw, stage_of, winners
-from seckill.draw.entering import EntryWord, enter, withdraw
+from seckill.draw.entering import EntryWord, enter, why_refused, withdraw
+from seckill.guards.guard_texts import guard_problem
+from seckill.guards.pass_guards import guarded_call
 from seckill.live.offers import CHOICES_MAX
 from seckill.models import Draw, DrawEntry, Sale, SaleItem, published_sales, with_products
 from shop.databases.database_clock import database_now
+from shop.http.client_address import client_network
 from shop.http.public_answers import public_page
 from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
@@ -89,7 +92,12 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
         item = next((one for one in sale.items.all() if str(one.pk) == request.POST.get("item")), None)
         if item is None:
             raise Http404
-        messages.info(request, change_entry(item, buyer_id=buyer_id, posted=request.POST))
+        guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=client_network(request))
+        refused = None if "withdraw" in request.POST else why_refused(guarded, item_id=item.pk)
+        if refused:
+            messages.error(request, guard_problem(refused)["detail"])
+        else:
+            messages.info(request, change_entry(item, buyer_id=buyer_id, posted=request.POST))
         return redirect("draw-entry", pk)
     shown = get_object_or_404(Draw.objects.defer("file"), pk=pk)
     stage, now = stage_of(shown), database_now()

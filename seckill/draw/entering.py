@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from django.db import connection, transaction
 
+from seckill.guards.pass_guards import GuardedCall, GuardRefused, check_entry
+from seckill.live.answer_counts import answer_counts
 from seckill.models import Draw, DrawEntry, Sale, SaleItem
 from seckill.passes.passes import new_reservation_id
 
@@ -48,6 +50,18 @@ def enter(*, item: SaleItem, buyer_id: int, units: int) -> EntryAnswer:
             item=item, buyer_id=buyer_id, defaults={"units": units, "reservation_id": reservation_id}
         )
     return EntryAnswer(EntryWord.ENTERED if created else EntryWord.ALREADY_ENTERED, entry)
+
+
+def why_refused(call: GuardedCall | None, *, item_id: int) -> GuardRefused | None:
+    """The rule of the sale that refuses an entry, which is counted; None if none does."""
+    if call is None:
+        return None
+    try:
+        check_entry(call)
+    except GuardRefused as error:
+        answer_counts.add(item_id, error.guard.value)
+        return error
+    return None
 
 
 def withdraw(*, item: SaleItem, buyer_id: int) -> bool:

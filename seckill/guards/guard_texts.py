@@ -25,6 +25,15 @@ def guard_problem(error: GuardRefused) -> dict[str, Any]:
     }
 
 
+def rule_names() -> dict[str, str]:
+    """All rules by the word under which their refusals are counted, in the order of a purchase."""
+    return {
+        **{guard.value: texts["title"] for guard, texts in guard_texts().items()},
+        "one_per_address": _("The delivery address had its purchase already"),
+        "one_per_card": _("The payment card had its purchase already"),
+    }
+
+
 def guard_texts() -> dict[Guard, dict[str, str]]:
     """By the code. The sale's page shows them too."""
     return {

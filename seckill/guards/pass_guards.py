@@ -1,4 +1,4 @@
-"""The rules of a sale for a pass. Each is asked here alone, for the API and for the page without scripts.
+"""The rules of a sale for a pass, or an entry in a draw. Each is asked here alone, for the API and for the pages.
 
 They are asked before a pass is given, so that reserving costs nothing more, and only for sales that have a rule: those
 leave the hot lane (web/reservations/signed_in.py). The cheap ones come first: a call without a proof costs no query.
@@ -26,7 +26,7 @@ KEPT_AFTER_END = timedelta(days=1)
 
 
 class Guard(StrEnum):
-    """Why a buyer gets no pass by the rules of the sale, in the words of the API, in the order of the checks."""
+    """Why a buyer gets no pass or entry by the rules of a sale: the words of the API, in the order of the checks."""
 
     PROOF_NEEDED = "proof_needed"
     PROOF_REFUSED = "proof_refused"
@@ -36,7 +36,7 @@ class Guard(StrEnum):
 
 
 class GuardRefused(Exception):
-    """No pass by the rules of the sale. `retry_after_seconds` is set where waiting helps."""
+    """No pass or entry by the rules of the sale. `retry_after_seconds` is set where waiting helps."""
 
     def __init__(self, guard: Guard, *, retry_after_seconds: int | None = None) -> None:
         super().__init__(guard)
@@ -46,7 +46,7 @@ class GuardRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedCall:
-    """A call for a pass of a sale with rules. `device` is empty where it is not known."""
+    """A call for a pass, or to enter the draw, of a sale with rules. `device` is empty where it is not known."""
 
     sale: Sale
     buyer_id: int
@@ -72,6 +72,16 @@ def check(call: GuardedCall) -> None:
     # Last, so that a proof is kept by a buyer whom another rule refuses.
     if proof is not None and not proof_of_work.use(proof):
         raise GuardRefused(Guard.PROOF_REFUSED)
+
+
+def check_entry(call: GuardedCall) -> None:
+    """The same for an entry in a draw, without a proof: an entry costs the shop a row, and nobody is faster for one."""
+    try:
+        check_account(sale=call.sale, buyer_id=call.buyer_id)
+    except GuardRefused as error:
+        # Waiting does not help: the entries close at a fixed time.
+        raise GuardRefused(error.guard) from None
+    check_places(call)
 
 
 def check_proof(call: GuardedCall) -> Payload:

@@ -4,6 +4,9 @@ An answer is counted where it is made: by the gate, by the hot lane, or by `rese
 adds to a dict of the process. Once a second a thread adds the sums to those of all processes in the cache server, in
 one write. While that server is away the sums of this time are lost: they are figures to look at, and a write whose
 answer did not come must not be repeated.
+
+Refusals by a rule of the sale are counted beside them, under the rule's word (`rule_names`). They are no answers
+to calls to reserve, so a sum over all answers is one over WORDS (`asked`).
 """
 
 import time
@@ -81,7 +84,8 @@ def add_to_sums(counts: Mapping[tuple[int, str], int], *, second: int) -> None:
 
 def in_all() -> dict[str, int]:
     """How often each word was answered, since the cache server was last emptied."""
-    return by_word(get_redis_connection("default").hgetall(ALL))
+    counts = by_word(get_redis_connection("default").hgetall(ALL))
+    return {word: counts[word] for word in WORDS}
 
 
 def of_items(item_ids: Sequence[int]) -> dict[int, dict[str, int]]:
@@ -129,8 +133,12 @@ def hashes_of(keys: Iterable[str]) -> list[dict[bytes, bytes]]:
 
 
 def by_word(found: Mapping[bytes, bytes]) -> dict[str, int]:
-    counts = {word.decode(): int(count) for word, count in found.items()}
-    return {word: counts.get(word, 0) for word in WORDS}
+    return {**dict.fromkeys(WORDS, 0), **{word.decode(): int(count) for word, count in found.items()}}
+
+
+def asked(counts: Mapping[str, int]) -> int:
+    """How many calls to reserve these are."""
+    return sum(counts.get(word, 0) for word in WORDS)
 
 
 def key_of(item_id: int) -> str:

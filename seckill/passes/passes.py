@@ -18,7 +18,8 @@ from django.conf import settings
 from django.core.signing import b64_encode
 
 from seckill.guards import pass_guards
-from seckill.guards.pass_guards import GuardedCall
+from seckill.guards.pass_guards import GuardedCall, GuardRefused
+from seckill.live.answer_counts import answer_counts
 from seckill.passes import unpaid_holds
 from shop.http.rate_limits import take
 from shop.times.timestamps import now_ms
@@ -65,7 +66,11 @@ def give(*, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | No
     take(action="pass", rate=settings.PASS_LIMIT, key=str(buyer_id))
     take(action="pass_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
     if guarded is not None:
-        pass_guards.check(guarded)
+        try:
+            pass_guards.check(guarded)
+        except GuardRefused as error:
+            answer_counts.add(item_id, error.guard.value)
+            raise
     expires_s = expiry_s()
     return issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s), expires_s
 

@@ -78,6 +78,10 @@ class GuardFields(models.Model):
             or self.accounts_per_device
         )
 
+    @property
+    def has_rules(self) -> bool:
+        return self.guards_passes or self.one_per_address or self.one_per_card
+
 
 PASS_GUARDS = (
     "needs_confirmed_mail",

@@ -39,9 +39,9 @@ BACKLOG_FULL = 5_000
 # How many places one call looks at, and how many calls a room gets at a time: the others come a second later.
 WINDOW_MIN, WINDOW_MAX = 100, 5_000
 WINDOWS_MAX = 20
-# After the end a room says for so long that it is over. Then it leaves the store.
+# After the end a room says for so long that it is over. It leaves the store when the report has kept its sums.
 CLOSED_FOR = timedelta(hours=1)
-REMOVED_AFTER, REMOVED_UNTIL = timedelta(days=1), timedelta(days=8)
+REMOVED_AFTER, REMOVED_UNTIL = timedelta(days=2), timedelta(days=8)
 
 
 def move_rooms(*, backlog: int) -> int:
@@ -159,7 +159,7 @@ def note_counts(noted: WaitingRoom, *, arrivals: int, early: int | None, called:
 
 
 def remove_old_rooms() -> int:
-    """Take the rooms of sales that ended a day ago out of the store. Returns how many sales were looked at."""
+    """Take the rooms of sales that ended two days ago out of the store. Returns how many sales were looked at."""
     found = Sale.objects.filter(admission=Sale.Admission.WAITING_ROOM, published_at__isnull=False)
     ended = found.filter(closes_at__lt=Now() - REMOVED_AFTER, closes_at__gt=Now() - REMOVED_UNTIL)
     numbers = {room_id(pk): pk for pk in ended.values_list("pk", flat=True)}

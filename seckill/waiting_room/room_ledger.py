@@ -4,10 +4,10 @@ A room is one hash in the reservation store, and a hash of its arrivals: both ha
 Every function makes one round trip; a store that does not answer raises StoreUnreachable.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from redis import Redis
 
@@ -233,6 +233,13 @@ def find_arrival(*, sale_id: int, account_id: int) -> tuple[Room | None, Arrival
 
     room, entry = ask_room(read, sale_id=sale_id)
     return room, Arrival(Arrived.ALREADY_ARRIVED, *known_arrival(entry.decode())) if entry else None
+
+
+def arrivals_of(*, sale_id: int, account_ids: Sequence[int]) -> list[int | None]:
+    """The arrival number of each account; None if it has none."""
+    names = [str(account_id) for account_id in account_ids]
+    found = ask_room(lambda client: client.hmget(room_keys_of(sale_id).arrivals, names), sale_id=sale_id)
+    return [None if entry is None else known_arrival(entry.decode())[0] for entry in cast(list[Any], found)]
 
 
 def room_from(fields: Any, *, now_ms: int) -> Room | None:

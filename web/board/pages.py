@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from seckill.guards.guard_texts import rule_names
 from seckill.live.answer_groups import group_names, word_names
 from seckill.live.page_texts import phase_texts
 from seckill.live.staff_figures import names_of
@@ -74,7 +75,7 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         ],
         "journal": journal_of(sale, names=names),
         "groups": group_names(),
-        "words": word_names(),
+        "words": word_names() | (rule_names() if sale.has_rules else {}),
         "sources": sources(),
         "texts": script_texts(),
     }

@@ -227,11 +227,11 @@ def test_everybody_hears_within_a_second_what_the_line_can_still_give(
     assert room.called == (1 if change.get("state") == "open" else 0)
 
 
-def test_the_room_leaves_the_store_a_day_after_the_end(waiting: SaleItem, store: Any) -> None:
+def test_the_room_leaves_the_store_two_days_after_the_end(waiting: SaleItem, store: Any) -> None:
     arrivals(waiting, 1)
     assert admission.remove_old_rooms() == 0
     Sale.objects.update(
-        opens_at=timezone.now() - timedelta(days=2), closes_at=timezone.now() - timedelta(days=1, hours=1)
+        opens_at=timezone.now() - timedelta(days=3), closes_at=timezone.now() - timedelta(days=2, hours=1)
     )
     assert admission.remove_old_rooms() == 1
     assert store.keys("*sale-*") == []

@@ -1,0 +1,55 @@
+"""The measurement of fairness, small: sums add up, the seed decides, and what must win wins."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from bench.measure.fairness.crowd import RULES
+from bench.measure.fairness.shares import Line, measure
+from bench.measure.fairness.ways import WAYS
+
+pytestmark = pytest.mark.django_db
+
+UNITS, HONEST = 6, 30
+
+
+def lines(seed: int = 1) -> dict[tuple[str, str], Line]:
+    found = measure(honest=HONEST, units=UNITS, accounts=[1, 12], rounds=2, seed=seed)
+    return {(line.way, line.rule): line for line in found}
+
+
+def test_each_way_gives_all_units_to_somebody_and_a_fast_script_gets_what_its_accounts_may_have() -> None:
+    found = lines()
+    assert len(found) == 3 * len(RULES) - 1
+    for line in found.values():
+        for accounts, rounds in line.rounds.items():
+            assert [one.script_units + one.honest_units for one in rounds] == [UNITS, UNITS]
+            assert all(one.script_units <= accounts for one in rounds)
+            assert all(one.honest_refused <= one.honest_asked <= HONEST for one in rounds)
+
+    def units(way: str, rule: str = "none") -> list[list[int]]:
+        return [[one.script_units for one in rounds] for rounds in found[way, rule].rounds.values()]
+
+    first, room, draw = WAYS
+    assert units(first) == [[1, 1], [6, 6]]
+    assert units(first, "proof of work") == units(first)
+    assert units(first, "5 accounts of a network") == [[1, 1], [5, 5]]
+    assert all(units(way, "accounts of a week or older") == [[0, 0]] * 2 for way in WAYS)
+    assert all(of_round < UNITS for way in (room, draw) for rounds in units(way) for of_round in rounds)
+    computed = [one.script_seconds for rounds in found[first, "proof of work"].rounds.values() for one in rounds]
+    assert min(computed) > 0
+    # One of ten honest buyers has a new account.
+    assert {one.honest_refused for one in found[first, "accounts of a week or older"].rounds[1]} == {HONEST // 10}
+    assert found == lines()
+    assert found != lines(seed=2)
+
+
+def test_the_command_prints_the_seed_and_a_row_for_each_way_and_rule() -> None:
+    out = StringIO()
+    call_command(
+        "fairness", "--accounts", "2", "--honest", "10", "--units", "2", "--rounds", "1", "--seed", "7", stdout=out
+    )
+    first, *table = out.getvalue().strip().splitlines()
+    assert first == "honest 10, units 2, accounts [2], rounds 1, seed 7"
+    assert len(table) == 2 + 3 * len(RULES) - 1

@@ -1,0 +1,137 @@
+"""The report says who got the units, in sums: by second, by age of the account, by arrival and by the draw."""
+
+import csv
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders import tasks
+from orders.life import lifecycle
+from orders.models import Order
+from orders.report.sale_report import Report, report_of
+from orders.report.winners import SECONDS, Won
+from seckill.live.answer_counts import answer_counts
+from seckill.models import Sale, SaleItem
+from seckill.waiting_room.admission import remove_old_rooms
+from seckill.waiting_room.room_ledger import arrive
+from shop.models import Product
+from tests.steps.buying import drained, new_buyers, order_of
+from tests.steps.drawing import drawn, entered, make_draw
+from tests.steps.guarding import confirmed, guarded_by, told_of_pass
+from tests.steps.shop import make_item, text_of
+from tests.steps.store import store_away
+from tests.steps.waiting_room import open_now
+
+pytestmark = pytest.mark.django_db
+
+
+def report(item: SaleItem) -> Report:
+    return report_of(Sale.objects.get(pk=item.sale_id))
+
+
+def rows_of(client: Client, item: SaleItem) -> dict[tuple[str, str], str]:
+    answer = client.get(f"/admin/seckill/sale/{item.sale_id}/report.csv")
+    rows = csv.DictReader(StringIO(answer.content.decode("utf-8-sig")))
+    return {(row["part"], row["name"]): row["value"] for row in rows}
+
+
+def reserved_after(item: SaleItem, buyer: User, seconds: float, *, age: timedelta = timedelta(days=3)) -> Order:
+    order, reserved_at = order_of(item, buyer), item.sale.opens_at + timedelta(seconds=seconds)
+    Order.objects.filter(pk=order.pk).update(reserved_at=reserved_at)
+    User.objects.filter(pk=buyer.pk).update(date_joined=reserved_at - age)
+    return order
+
+
+def test_the_first_seconds_are_told_one_by_one(item: SaleItem, as_manager: Client) -> None:
+    after = (-0.2, 0.5, 1, 40, SECONDS[-1] + 5)
+    orders = [reserved_after(item, buyer, at) for buyer, at in zip(new_buyers(5), after, strict=True)]
+    assert lifecycle.pay(order_id=orders[0].pk)
+    assert report(item).winners.by_second == [
+        (0, 1, Won(2, 1)),
+        (1, 2, Won(1, 0)),
+        (30, 60, Won(1, 0)),
+        (SECONDS[-1], None, Won(1, 0)),
+    ]
+    page = text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
+    assert "the first second" in page
+    rows = rows_of(as_manager, item)
+    assert (rows["units_by_second", "second_0_to_1"], rows["paid_units_by_second", "second_0_to_1"]) == ("2", "1")
+
+
+def test_units_are_added_up_by_the_age_of_the_account(item: SaleItem, as_manager: Client) -> None:
+    ages = (timedelta(0), timedelta(hours=23), timedelta(days=1), timedelta(days=29), timedelta(days=4000))
+    for buyer, age in zip(new_buyers(5), ages, strict=True):
+        reserved_after(item, buyer, 1, age=age)
+    by_age = report(item).winners.by_age
+    assert {age: won.units for age, won in by_age.items()} == {"day": 2, "week": 1, "month": 1, "older": 1}
+    assert list(by_age) == ["day", "week", "month", "older"]
+    assert "注册时间" in text_of(
+        as_manager, f"/admin/seckill/sale/{item.sale_id}/report/", **{"Accept-Language": "zh-hans"}
+    )
+
+
+def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager: Client, settings: Any) -> None:
+    item = make_item(product, quantity=5, opens_in_seconds=300, has_room=True)
+    tasks.move_waiting_rooms()
+    early, later, without = new_buyers(2), new_buyers(1), new_buyers(1)
+    for buyer in early:
+        arrive(sale_id=item.sale_id, account_id=buyer.pk)
+    open_now(item)
+    arrive(sale_id=item.sale_id, account_id=later[0].pk)
+    for buyer in (*early, *later, *without):
+        order_of(item, buyer)
+    expected = {"early": 2, "later": 1, "unknown": 1}
+    assert report(item).sums.arrivals == expected
+    now = timezone.now()
+    Sale.objects.update(opens_at=now - timedelta(days=4), closes_at=now - timedelta(days=2, hours=1))
+    assert tasks.keep_sale_reports() == 1
+    assert remove_old_rooms() == 1
+    assert report(item).sums.arrivals == expected
+    assert rows_of(as_manager, item)["units_by_arrival", "early"] == "2"
+    # A sale that is opened again is added up again, without a room.
+    Sale.objects.update(closes_at=now - timedelta(days=1, hours=1))
+    assert tasks.keep_sale_reports() == 1
+    assert report(item).sums.arrivals == expected
+    Sale.objects.update(closes_at=now + timedelta(days=1))
+    former = store_away(settings, "seckill")
+    assert report(item).sums.arrivals == {}
+    settings.CACHES = former
+
+
+def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None:
+    item = make_draw(product, quantity=3, per_buyer_max=2)
+    entered(item, 2, units=2)
+    entered(item, 2)
+    drawn(item)
+    found = report(item).winners.draw
+    assert found is not None
+    assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 3, 0)
+    assert rows_of(as_manager, item)["draw", "entries"] == "4"
+
+
+def test_refusals_are_told_by_rule_and_are_no_answers(item: SaleItem, as_manager: Client) -> None:
+    guarded_by(item, needs_confirmed_mail=True, accounts_per_network=1)
+    first, second, third = new_buyers(3)
+    assert told_of_pass(item, first) == "mail_not_confirmed"
+    assert [told_of_pass(item, confirmed(buyer)) for buyer in (second, third)] == ["pass", "too_many_accounts"]
+    answer_counts.write(second=int(timezone.now().timestamp()))
+    found = report(item)
+    assert (found.refused, found.asked) == ({"mail_not_confirmed": 1, "too_many_accounts": 1}, 0)
+    assert "Too many accounts" in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
+    assert "Too many accounts" in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
+    rows = rows_of(as_manager, item)
+    assert rows["refusals", "too_many_accounts"] == "1"
+    assert ("answers", "too_many_accounts") not in rows
+
+
+def test_a_sale_without_rules_refuses_nobody_by_one(item: SaleItem, as_manager: Client) -> None:
+    order_of(item, new_buyers(1)[0])
+    drained(item)
+    assert report(item).refused == {}
+    assert "Refused by a rule" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
+    assert "Too many accounts" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")

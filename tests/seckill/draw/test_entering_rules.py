@@ -1,0 +1,59 @@
+"""The rules of a sale count for entries in its draw, by API and on the page, and refusals are counted by rule."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders.report.sale_report import report_of
+from seckill.live.answer_counts import answer_counts
+from seckill.models import DrawEntry, Sale, SaleItem
+from shop.models import Product
+from tests.steps.buying import new_buyers
+from tests.steps.drawing import enter, make_draw
+from tests.steps.guarding import confirmed, guarded_by
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def drawn_item(product: Product) -> SaleItem:
+    return make_draw(product, quantity=3)
+
+
+def told(item: SaleItem, user: User) -> str:
+    answer = enter(item, user, units=1)
+    return "entered" if answer.status_code == 201 else str(answer.json()["code"])
+
+
+def test_entries_are_refused_by_mail_age_and_network(drawn_item: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(drawn_item, needs_confirmed_mail=True)
+    assert told(drawn_item, buyer) == "mail_not_confirmed"
+    assert told(drawn_item, confirmed(buyer)) == "entered"
+    guarded_by(drawn_item, needs_confirmed_mail=False, account_age_hours=24)
+    answer = enter(drawn_item, rival, units=1)
+    assert (answer.status_code, answer.json()["code"]) == (403, "account_too_new")
+    # The entries close at the opening, so waiting is no advice.
+    assert "Retry-After" not in answer
+    assert "reserve" not in answer.json()["detail"]
+    guarded_by(drawn_item, account_age_hours=None, accounts_per_network=2)
+    assert [told(drawn_item, one) for one in new_buyers(4)] == ["entered"] * 2 + ["too_many_accounts"] * 2
+    assert DrawEntry.objects.count() == 3
+    answer_counts.write(second=int(timezone.now().timestamp()))
+    refused = report_of(Sale.objects.get(pk=drawn_item.sale_id)).refused
+    assert refused == {"mail_not_confirmed": 1, "account_too_new": 1, "too_many_accounts": 2}
+
+
+def test_an_entry_needs_no_proof(drawn_item: SaleItem, buyer: User) -> None:
+    assert told(guarded_by(drawn_item, proof_of_work=True), buyer) == "entered"
+
+
+def test_the_page_says_why_and_withdrawing_asks_no_rule(drawn_item: SaleItem, as_buyer: Client, buyer: User) -> None:
+    path = f"/sales/{drawn_item.sale_id}/enter/"
+    assert as_buyer.post(path, {"item": drawn_item.pk, "units": "1"}).status_code == 302
+    guarded_by(drawn_item, needs_confirmed_mail=True)
+    page = as_buyer.post(path, {"item": drawn_item.pk, "withdraw": "1"}, follow=True).content.decode()
+    assert "Your entry is withdrawn" in page
+    page = as_buyer.post(path, {"item": drawn_item.pk, "units": "1"}, follow=True).content.decode()
+    assert "Only accounts with a confirmed address" in page
+    assert not DrawEntry.objects.exists()
