@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.cache import cache
-from django.db import transaction
+from django.db import connections, transaction
 from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
@@ -90,6 +90,14 @@ def _fresh_stores() -> None:
     presence._bits.clear()
     get_redis_connection("seckill").flushdb()
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _living_connections() -> None:
+    """A connection that is lost fails one test and not every later one of its process."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None and connection.connection.closed:
+            connection.close()
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ class NotAnswered(Exception):
 
 
 def look_at_pages(sale: Sale) -> Iterator[Finding]:
-    """What comes fast once it is asked for again is what the crowd gets."""
+    """Ask twice: the crowd gets the answer from memory, which is the second one."""
     give_up_s = time.monotonic() + ALL_SECONDS
     slow: list[str] = []
     paths = paths_of(sale)

@@ -90,7 +90,7 @@ def mark(reminders: "QuerySet[Reminder]", *, units: int) -> int:
 
 
 def forget_past() -> int:
-    """Nobody's address is kept after the sale, without a confirmation, or for a product that does not come back."""
+    """Addresses go with the end of the sale, without a confirmation, and if a product does not come back."""
     now, count = Now(), 0
     for past in (
         Reminder.objects.filter(sale__closes_at__lte=now),

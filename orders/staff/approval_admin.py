@@ -84,7 +84,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         return self.has_view_permission(request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
-        """Nobody reads of orders or sales here who does not elsewhere."""
+        """Requests about orders are for those who may see orders, and those about sales likewise."""
         kinds = [Kind.REFUND] if may_see_orders(request) else []
         kinds += [Kind.ADD_UNITS, Kind.PUBLISH] if may_see_sales(request) else []
         requests: QuerySet[ApprovalRequest] = super().get_queryset(request)

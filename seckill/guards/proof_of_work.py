@@ -38,7 +38,7 @@ LENGTH_MAX = 2_000
 
 
 class Proof(StrEnum):
-    """What a proof is worth."""
+    """The result of checking a proof."""
 
     WRONG = "wrong"
     EXPIRED = "expired"
@@ -80,7 +80,7 @@ def read(text: str) -> Payload | None:
 
 
 def check(proof: Payload | None, *, sale_id: int, buyer_id: int) -> Proof:
-    """What the proof is worth. It may have been used before, which `use` finds out."""
+    """Check the proof. It may have been used before, which `use` finds out."""
     if proof is None:
         return Proof.WRONG
     for key in keys():

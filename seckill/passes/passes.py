@@ -150,7 +150,7 @@ def signature(message: bytes, key: Key) -> str:
 
 @lru_cache(maxsize=8)
 def keys_of_secrets(purpose: str, *secret_keys: str) -> list[Key]:
-    """What is signed for one purpose is worth nothing for another."""
+    """A key of each secret for one purpose; signatures for another purpose do not fit."""
     return [key_of_secret(f"{purpose}:{secret}") for secret in secret_keys]
 
 

@@ -88,7 +88,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a room is made of. The counts are 0, unless it is one that was lost: PostgreSQL remembers them.
+    """The fields of a new room. The counts are 0, unless it is one that was lost: PostgreSQL remembers them.
 
     `reservations` are those made so far in the sale.
     """

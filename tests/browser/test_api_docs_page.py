@@ -18,7 +18,7 @@ def test_the_documentation_opens_without_a_message_in_the_console(live_shop: str
     # When the reader opens a call
     page.get_by_role("button", name="Reserve units").first.click()
     # Then its example and its refusals are there, and the link of one leads to its page
-    expect(page.get_by_text("RESERVATION=$(curl")).to_be_visible()
+    expect(page.get_by_text("RESERVATION=$(echo")).to_be_visible()
     with page.context.expect_page() as opened:
         page.locator(".opblock.is-open").get_by_role("link", name="held_by_others").first.click()
     opened.value.wait_for_url("**/api/docs/problems/held_by_others/")

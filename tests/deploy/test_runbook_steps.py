@@ -60,7 +60,7 @@ TRIED_BY = {
     "StampedeServerDown": "tests/browser/staff/test_board_under_fire.py::"
     "test_the_board_and_the_figures_go_on_while_each_server_is_killed_in_turn",
 }
-# What ends these is outside of the shop, or they end with time.
+# These end outside of the shop, or with time.
 NOT_TRIED = {
     "StampedeYesBroken": "ends an hour after the last rejected order; people write to its buyer",
     "StampedeLaneFull": "ends with what made it slow, or with more hosts",

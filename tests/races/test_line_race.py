@@ -142,7 +142,7 @@ class Round:
         )
 
     def check_order(self) -> int:
-        """Nobody got units for which somebody waited who had come before, whether from the line or past it."""
+        """Units went to the first in line who could take them, never past the line."""
         entries = self.item.entries()[len(self.held) :]
         position = {entry["reservation"]: number for number, entry in enumerate(entries)}
         for number, entry in enumerate(entries):

@@ -33,7 +33,7 @@ UNKNOWN_METHOD = 405
 PUBLIC = {
     *("healthz", "readyz", "metrics", "set_language"),
     *("home", "sale", "schema", "docs", "api-problems", "api-problem"),
-    *("api-sales", "api-sale", "api-sale-live", "api-live"),
+    *("api-sales", "api-sale", "api-sale-live", "api-live", "api-draw", "api-draw-file", "draw"),
     # Sign-in, sign-up, and what needs a key that was sent by mail.
     *("account_login", "account_logout", "account_signup", "account_inactive", "account_confirm_login_code"),
     *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
@@ -47,7 +47,7 @@ PUBLIC = {
 # Proves who calls by something else than an account: name and password, a pass, a signature, a reference that cannot be
 # guessed.
 OTHER_PROOF = {
-    *("api-token", "api-reserve", "api-payment-webhook", "simulated-payment"),
+    *("api-token", "api-reserve", "api-waiting-list", "api-payment-webhook", "simulated-payment"),
     # The cart's token or the account, whichever the caller has; the signature of the link to a guest's order. Strangers
     # are refused in tests/orders/cart, tests/orders/checkout and tests/orders/guests.
     *("api-cart", "api-checkout", "cart", "cart-add", "cart-add-confirm", "cart-change", "checkout"),
@@ -66,6 +66,8 @@ SIGNED_IN: dict[str, dict[str, str]] = {
     # A place is also asked for with its token, which is signed.
     "api-queue": {"sale_id": "sale"},
     "queue": {"pk": "sale"},
+    "api-entries": {"item_id": "item"},
+    "draw-entry": {"pk": "sale"},
     "api-passes": {"item_id": "item"},
     "api-challenges": {"item_id": "item"},
     "reserve": {"item_id": "item"},

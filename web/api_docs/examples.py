@@ -91,6 +91,18 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
         "curl -s $API/sale-items/$ITEM/live/",
     ),
     CallExample(
+        "Sales",
+        "POST",
+        "/api/v1/reminders/",
+        "ask_for_reminder",
+        "A mail when a sale opens or something is back",
+        """
+# With “item” or “sku” instead of “sale”: when it is back. Without a token, the owner of the address is asked.
+curl -s $API/reminders/ -H "$JSON" \\
+  -d "{\\"item\\": $ITEM, \\"email\\": \\"li.lei@example.com\\"}" | field "['status']"
+""",
+    ),
+    CallExample(
         "Waiting room",
         "POST",
         "/api/v1/sales/{sale_id}/queue/",
@@ -113,29 +125,6 @@ STATE=None
 until [ "$STATE" = called ]; do
   STATE=$(curl -s $API/sales/$ROOM/queue/ -H "Authorization: Place $PLACE" | field "['state']"); sleep 0.5
 done
-""",
-    ),
-    CallExample(
-        "Sales",
-        "POST",
-        "/api/v1/reminders/",
-        "ask_for_reminder",
-        "A mail when a sale opens or something is back",
-        """
-# With “item” or “sku” instead of “sale”: when it is back. Without a token, the owner of the address is asked.
-curl -s $API/reminders/ -H "$JSON" \\
-  -d "{\\"item\\": $ITEM, \\"email\\": \\"li.lei@example.com\\"}" | field "['status']"
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/sale-items/{item_id}/challenges/",
-        "get_challenge",
-        "Get a challenge, in a sale with proof of work",
-        """
-# In any other sale the answer is not_found. The guide for clients has a program that solves it.
-curl -s -X POST $API/sale-items/$ITEM/challenges/ -H "Authorization: Bearer $TOKEN" | field "['code']"
 """,
     ),
     CallExample(
@@ -186,6 +175,17 @@ curl -s -X POST $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN
     CallExample(
         "Reserve",
         "POST",
+        "/api/v1/sale-items/{item_id}/challenges/",
+        "get_challenge",
+        "Get a challenge, in a sale with proof of work",
+        """
+# In any other sale the answer is not_found. The guide for clients has a program that solves it.
+curl -s -X POST $API/sale-items/$ITEM/challenges/ -H "Authorization: Bearer $TOKEN" | field "['code']"
+""",
+    ),
+    CallExample(
+        "Reserve",
+        "POST",
         "/api/v1/sale-items/{item_id}/passes/",
         "get_pass",
         "Get a pass",
@@ -209,6 +209,17 @@ RECEIPT=$(echo "$YES" | field "['receipt']")
     ),
     CallExample(
         "Reserve",
+        "POST",
+        "/api/v1/sale-items/{item_id}/waiting-list/",
+        "join_line",
+        "Join the waiting list",
+        """
+curl -s $API/sale-items/$ITEM/waiting-list/ -H "Authorization: Pass $PASS" \\
+  -H "$JSON" -d '{"units": 1}'
+""",
+    ),
+    CallExample(
+        "Reserve",
         "GET",
         "/api/v1/reservations/{reservation_id}/",
         "get_reservation",
@@ -223,6 +234,14 @@ done
     ),
     CallExample(
         "Reserve",
+        "DELETE",
+        "/api/v1/reservations/{reservation_id}/",
+        "leave_line",
+        "Leave the waiting list",
+        'curl -s -X DELETE $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN"',
+    ),
+    CallExample(
+        "Reserve",
         "POST",
         "/api/v1/receipts/",
         "bring_receipt",
@@ -232,25 +251,6 @@ done
 curl -s $API/receipts/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
   -d "{\\"receipt\\": \\"$RECEIPT\\"}" | field "['status']"
 """,
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/sale-items/{item_id}/waiting-list/",
-        "join_line",
-        "Join the waiting list",
-        """
-curl -s $API/sale-items/$ITEM/waiting-list/ -H "Authorization: Pass $PASS" \\
-  -H "$JSON" -d '{"units": 1}'
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "DELETE",
-        "/api/v1/reservations/{reservation_id}/",
-        "leave_line",
-        "Leave the waiting list",
-        'curl -s -X DELETE $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN"',
     ),
     CallExample(
         "Cart and checkout",

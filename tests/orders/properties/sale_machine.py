@@ -28,7 +28,7 @@ from orders.models import OrderStatus
 from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger
 from seckill.changes import journal
-from seckill.changes.rules import CannotChange
+from seckill.changes.rules import OF_ITEM, CannotChange
 from seckill.models import SaleChange, SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
@@ -56,8 +56,9 @@ unanswered = precondition(lambda self: not (self.model.store_is_up and self.mode
 # What a change does to an item with a missing part depends on counters that are no longer maintained.
 changeable = precondition(lambda self: not self.model.store.missing - {"item"} or "item" in self.model.store.missing)
 
-# The end of a sale returns what is unsold by itself.
-BY_STAFF = [kind for kind in Kind if kind not in (Kind.RETURN_UNSOLD, Kind.DRAW)]
+# The end of a sale returns what is unsold by itself. Draws and waiting rooms have tests of their own.
+BY_STAFF = [kind for kind in Kind if kind not in (Kind.RETURN_UNSOLD, Kind.DRAW, Kind.PACE)]
+WITH_UNITS = (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
 
 
 class SaleMachine(RuleBasedStateMachine):
@@ -254,7 +255,7 @@ class SaleMachine(RuleBasedStateMachine):
         dies=st.sampled_from(["", "", "changes.before_store", "changes.after_store"]),
     )
     def change(self, kind: SaleChange.Kind, units: int, dies: str) -> None:
-        of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
+        of_item = kind in OF_ITEM
         wanted = Change(kind, units)
         allowed = self.model.may_change(wanted)
         try:
@@ -265,7 +266,7 @@ class SaleMachine(RuleBasedStateMachine):
                     made_by=None,
                     item_id=self.world.item_id if of_item else None,
                     sale_id=None if of_item else self.world.sale.pk,
-                    units=units if of_item else None,
+                    units=units if kind in WITH_UNITS else None,
                     closes_at=later() if kind == Kind.MOVE_END else None,
                 )
         except CannotChange:
@@ -458,10 +459,12 @@ class SaleMachine(RuleBasedStateMachine):
 
     def everything_left_can_be_sold(self) -> None:
         """Without faults every unit left can be reserved, and not one more; unpaid, all of them come back."""
-        if self.model.terms.paused:
+        if self.model.terms.sale_paused:
             self.change(Kind.RESUME, 1, "")
         if self.model.terms.window == ENDED:
             self.change(Kind.MOVE_END, 1, "")
+        if self.model.terms.item_paused:
+            self.change(Kind.RESUME_ITEM, 1, "")
         left = self.model.store.left
         yes = 0
         for buyer in range(REGULARS, len(self.cast.buyer_ids)):

@@ -8,7 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orders.life.readmission import Readmission
 from orders.models import LIVE, SOLD, OrderStatus
@@ -41,12 +41,17 @@ class Entry:
 
 @dataclass
 class Terms:
-    """`quantity` None is unlimited; `window` is upcoming, open or ended."""
+    """`quantity` None is unlimited; `window` is upcoming, open or ended. A sale and its item are each paused alone."""
 
     quantity: int | None
     limit: int
-    paused: bool = False
+    sale_paused: bool = False
+    item_paused: bool = False
     window: str = OPEN
+
+    @property
+    def paused(self) -> bool:
+        return self.sale_paused or self.item_paused
 
 
 @dataclass
@@ -185,7 +190,9 @@ def move(terms: Terms, change: Change) -> None:
         case Kind.UNITS_PER_BUYER:
             terms.limit = change.units
         case Kind.PAUSE | Kind.RESUME:
-            terms.paused = change.kind == Kind.PAUSE
+            terms.sale_paused = change.kind == Kind.PAUSE
+        case Kind.PAUSE_ITEM | Kind.RESUME_ITEM:
+            terms.item_paused = change.kind == Kind.PAUSE_ITEM
         case Kind.MOVE_END if terms.window == ENDED:
             terms.window = OPEN
         case Kind.END_NOW:
@@ -309,9 +316,9 @@ class SaleModel:
 
     def may_change(self, change: Change) -> bool:
         """The rules that PostgreSQL alone can answer; pending changes count as done."""
-        expected = Terms(None, 0, self.terms.paused, self.terms.window)
+        expected = replace(self.terms)
         for waiting in self.pending:
-            if waiting.kind in (Kind.PAUSE, Kind.RESUME, Kind.MOVE_END, Kind.END_NOW):
+            if waiting.kind not in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS):
                 move(expected, waiting)
         quantity = self.terms.quantity
         # Units of a sale that is over are not changed any more.
@@ -321,8 +328,10 @@ class SaleModel:
             Kind.UNITS_PER_BUYER: goes_on,
             Kind.ADD_UNITS: has_units,
             Kind.WITHDRAW_UNITS: has_units and quantity is not None and change.units < quantity,
-            Kind.PAUSE: not expected.paused and expected.window != ENDED,
-            Kind.RESUME: expected.paused,
+            Kind.PAUSE: not expected.sale_paused and goes_on,
+            Kind.RESUME: expected.sale_paused,
+            Kind.PAUSE_ITEM: not expected.item_paused and goes_on,
+            Kind.RESUME_ITEM: expected.item_paused and goes_on,
             Kind.END_NOW: expected.window == OPEN,
         }.get(change.kind, True)
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What the process does that is killed.
+# The program that is killed.
 SWEEPS = """
 import os, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "shop.settings"

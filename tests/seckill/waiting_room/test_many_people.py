@@ -94,7 +94,7 @@ class Crowd:
 
 
 def pass_time(item: SaleItem, store: Any) -> None:
-    """Nobody who was called comes any more, and the pace permits two seconds' worth of people."""
+    """People who were called stay away, and the pace permits two seconds' worth of people."""
     keys = room_keys_of(item.sale_id)
     store.hset(keys.room, "next_ms", 0)
     for number, step in enumerate(store.lrange(keys.steps, 0, -1)):

@@ -18,12 +18,23 @@ from django.urls import reverse
 from django.utils import timezone
 from model_bakery import baker
 
+from orders.fulfilment.packing_queue import OrderToPack
 from orders.invoices.writing import write_invoice
-from orders.models import Attention, Document, Mail, Order, OrderLine, PaymentEvent
+from orders.life import lifecycle
+from orders.models import (
+    ApprovalRequest,
+    Attention,
+    Document,
+    Mail,
+    Order,
+    OrderLine,
+    PaymentEvent,
+    ShippingAddress,
+)
 from orders.staff.needs_attention import OrderToLookAt
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Address, Category, Product, TaxRate, Variant
-from tests.steps.buying import make_orders
+from tests.steps.buying import ADDRESS, make_orders
 from tests.steps.paying import make_events
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -52,6 +63,14 @@ def add_rows(model: type[models.Model], count: int, *, item: SaleItem, buyer: Us
     if model in (Order, OrderToLookAt):
         make_orders(count, buyer=buyer, item=item)
         Order.objects.update(attention=Attention.REFUND_FAILS)
+    elif model is OrderToPack:
+        for order in make_orders(count, buyer=buyer, item=item):
+            lifecycle.mark_paid(order)
+            ShippingAddress.objects.create(order=order, **ADDRESS)
+    elif model is ApprovalRequest:
+        amount = {"amount_minor": 100, "currency": "CNY"}
+        for order in make_orders(count, buyer=buyer, item=item):
+            baker.make(ApprovalRequest, kind=ApprovalRequest.Kind.REFUND, subject_id=order.pk, details=amount)
     elif model is PaymentEvent:
         make_events(make_orders(count, buyer=buyer, item=item))
     elif model is Mail:

@@ -52,7 +52,7 @@ def test_a_second_call_gets_the_place_that_is_there(checked_item: CheckedItem) -
     same = JoinAnswer(Joined.ALREADY_WAITING, reservation_id=first, units=2)
     assert checked_item.join(first, buyer=8, units=2) == same
     assert checked_item.join(buyer=8, units=1) == same
-    # Whatever has become of the sale.
+    # In each state of the sale.
     for field, value in (("state", "paused"), ("closes_ms", "1"), ("opens_ms", str(9 * 10**12))):
         before = checked_item.item()[field]
         checked_item.client.hset(checked_item.keys.item, field, value)
