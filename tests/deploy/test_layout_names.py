@@ -190,9 +190,12 @@ def test_every_route_below_the_hot_prefixes_is_meant() -> None:
     """A new route there would go to the hot servers without anybody deciding so."""
     routes = {route for route in routes_of(get_resolver()) if re.match(r"api/v1/(sale-items|reservations)/", route)}
     assert routes == {
+        "api/v1/sale-items/<int:item_id>/challenges/",
+        "api/v1/sale-items/<int:item_id>/entries/",
         "api/v1/sale-items/<int:item_id>/live/",
         "api/v1/sale-items/<int:item_id>/passes/",
         "api/v1/sale-items/<int:item_id>/reservations/",
+        "api/v1/sale-items/<int:item_id>/waiting-list/",
         "api/v1/reservations/<uuid:reservation_id>/",
     }
 

@@ -110,7 +110,7 @@ curl -s $API/reminders/ -H "$JSON" \\
         "Join the waiting room of a sale",
         """
 ROOM=$(curl -s "$API/sales/?phase=open" | field "[-1]['id']")
-PLACE=$(curl -s --retry 3 -X POST $API/sales/$ROOM/queue/ -H "Authorization: Bearer $TOKEN" \\
+PLACE=$(curl -sf --retry 3 -X POST $API/sales/$ROOM/queue/ -H "Authorization: Bearer $TOKEN" \\
   | field "['place_token']")
 """,
     ),

@@ -164,7 +164,7 @@ def test_the_page_offers_to_wait_shows_the_place_and_lets_go(
     assert 'http-equiv="refresh"' in text
     address = place.redirect_chain[-1][0]
     assert as_rival.post(path, posted).headers["Location"] == address
-    left = as_rival.post(address, follow=True)
+    left = as_rival.post(address, {"leave": "1"}, follow=True)
     assert "You have left the waiting list." in left.content.decode()
     assert as_rival.get(address).status_code == 404
 
