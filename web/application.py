@@ -100,18 +100,14 @@ class FrontDoor:
         if call is None:
             # The thread notes how long it took: Django knows the route.
             return await self._in_thread(scope, body, began_s=began_s)
-        answer = await self._answer_to_ordinary(call, scope, body)
+        answer = self._hot_lane.now(call)
+        if answer is None:
+            answer = await self._hot_lane.ask(call) or await self._in_thread(scope, body, call)
+            answer = await self._hot_lane.finished(call, answer)
+        elif self._hot_lane.must_ask_view(call):
+            self._ask_view(call, scope)
         endpoint_seconds.observe(ENDPOINTS[call.kind], perf_counter() - began_s)
         return answer
-
-    async def _answer_to_ordinary(self, call: OrdinaryCall, scope: Scope, body: bytes) -> RawAnswer:
-        answer = self._hot_lane.now(call)
-        if answer is not None:
-            if self._hot_lane.must_ask_view(call):
-                self._ask_view(call, scope)
-            return answer
-        answer = await self._hot_lane.ask(call) or await self._in_thread(scope, body, call)
-        return await self._hot_lane.finished(call, answer)
 
     async def _in_thread(
         self, scope: Scope, body: bytes, call: OrdinaryCall | None = None, *, began_s: float | None = None

@@ -23,9 +23,9 @@ from orders.models import AlertMessage
 from shop import failpoints
 from shop.mails.outgoing_mail import (
     Delivery,
-    candidates_of,
-    claim,
+    claim_due,
     hand_over,
+    headers_of,
     retry_time,
     send_each,
     when_server_was_away,
@@ -58,7 +58,7 @@ def send_due(*, seconds_max: float) -> int:
 
 def claim_next(channel: AlertMessage.Channel) -> AlertMessage | None:
     unsent = AlertMessage.objects.filter(channel=channel, sent_at=None)
-    pk = claim(unsent, candidates_of(unsent))
+    pk = claim_due(unsent)
     return None if pk is None else unsent.get(pk=pk)
 
 
@@ -78,11 +78,10 @@ def send_mail(message: AlertMessage, server: Any) -> Delivery:
 
 
 def mail_of(message: AlertMessage) -> EmailMultiAlternatives:
-    """Always with the same Message-ID, so that mail programs show a mail that was sent twice only once."""
-    host = urlsplit(settings.SHOP_URL).hostname
-    headers = {"Message-ID": f"<alert.{message.pk}@{host}>", "Auto-Submitted": "auto-generated"}
     subject = message.text.splitlines()[0][:200]
-    return EmailMultiAlternatives(subject=subject, body=message.text, to=settings.ALERT_MAILS, headers=headers)
+    return EmailMultiAlternatives(
+        subject=subject, body=message.text, to=settings.ALERT_MAILS, headers=headers_of(f"alert.{message.pk}")
+    )
 
 
 def send_to_chat(message: AlertMessage) -> bool:

@@ -8,7 +8,6 @@ there stay. The places stay in the store until the sale is archived: where staff
 import time
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 from django.conf import settings
@@ -30,9 +29,9 @@ from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import (
     Delivery,
-    candidates_of,
-    claim,
+    claim_due,
     hand_over,
+    headers_of,
     retry_time,
     send_each,
     when_server_was_away,
@@ -85,7 +84,7 @@ def send_due(*, seconds_max: float) -> int:
 
 def claim_next() -> LineMail | None:
     unsent = LineMail.objects.filter(sent_at=None)
-    pk = claim(unsent, candidates_of(unsent))
+    pk = claim_due(unsent)
     mails = LineMail.objects.select_related("buyer", "item__sale", "item__variant__product")
     return None if pk is None else mails.filter(pk=pk).first()
 
@@ -107,7 +106,6 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
 
 
 def message_of_line(mail: LineMail) -> EmailMultiAlternatives:
-    """Always with the same Message-ID: one that was sent again after a crash is shown once."""
     with translation.override(language_of(user_id=mail.buyer_id)):
         product, sale = str(mail.item.variant), str(mail.item.sale)
         text = AccountMailText(
@@ -123,9 +121,7 @@ def message_of_line(mail: LineMail) -> EmailMultiAlternatives:
             if_not_you=_("You need not do anything."),
         )
         message = message_from(text, to=mail.buyer.email)
-    host = urlsplit(settings.SHOP_URL).hostname
-    message.extra_headers["Message-ID"] = f"<line.{mail.item_id}.{mail.pk}@{host}>"
-    message.extra_headers["Auto-Submitted"] = "auto-generated"
+    message.extra_headers |= headers_of(f"line.{mail.item_id}.{mail.pk}")
     return message
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
@@ -13,6 +12,7 @@ from django.utils.translation import gettext as _
 from orders.mails.mail_parts import facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus
 from shop.languages.buyer_language import language_of
+from shop.mails.outgoing_mail import headers_of
 from shop.templatetags.amounts import money
 
 
@@ -52,11 +52,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
             subject=" ".join(text.subject.split()),
             body=render_to_string("orders/mail/message.txt", context),
             to=[order.contact_email],
-            headers={
-                "Message-ID": f"<{order.number}.{message_name(mail)}@{urlsplit(settings.SHOP_URL).hostname}>",
-                "Auto-Submitted": "auto-generated",
-                "Purchase-ID": str(order.purchase),
-            },
+            headers=headers_of(f"{order.number}.{message_name(mail)}") | {"Purchase-ID": str(order.purchase)},
         )
         message.attach_alternative(render_to_string("orders/mail/message.html", context), "text/html")
         return message

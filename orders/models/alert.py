@@ -17,7 +17,7 @@ class Alert(models.Model):
     """An alert that is on. Its row is deleted when it is over, so each change of its state is made by one process."""
 
     kind = models.CharField(max_length=20, choices=AlertKind)
-    # What it is about: an item, an order, a sale.
+    # The item, the order or the sale.
     subject = models.CharField(max_length=100)
     title = models.CharField(max_length=500)
     began_at = models.DateTimeField(auto_now_add=True)

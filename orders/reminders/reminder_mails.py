@@ -2,7 +2,6 @@
 
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 from django.conf import settings
@@ -18,9 +17,9 @@ from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.page_language import path_in
 from shop.mails.outgoing_mail import (
     Delivery,
-    candidates_of,
-    claim,
+    claim_due,
     hand_over,
+    headers_of,
     retry_time,
     send_each,
     when_server_was_away,
@@ -39,7 +38,7 @@ def send_due(*, seconds_max: float) -> int:
 
 def claim_next() -> Reminder | None:
     due = Reminder.objects.filter(next_attempt_at__isnull=False, confirmed_at__isnull=False)
-    pk = claim(due, candidates_of(due))
+    pk = claim_due(due)
     return None if pk is None else with_targets().select_related("user").filter(pk=pk).first()
 
 
@@ -65,13 +64,11 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
 
 
 def message_of(reminder: Reminder) -> EmailMultiAlternatives:
-    """Always with the same Message-ID, so that mail programs show a mail that was sent twice only once."""
     stop = stop_url(reminder)
     with translation.override(reminder.language):
         message = message_from(text_of(reminder, stop=stop), to=reminder.email)
     message.extra_headers |= {
-        "Message-ID": f"<reminder.{reminder.uid}@{urlsplit(settings.SHOP_URL).hostname}>",
-        "Auto-Submitted": "auto-generated",
+        **headers_of(f"reminder.{reminder.uid}"),
         # RFC 8058: mail programs show a button that stops them.
         "List-Unsubscribe": f"<{stop}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",

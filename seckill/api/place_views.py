@@ -3,7 +3,6 @@
 Ordinary questions for the place do not come here: `web/reservations/gate.py` answers them from memory.
 """
 
-import math
 from typing import Any, cast
 
 from django.http import Http404, HttpResponse
@@ -18,12 +17,10 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from seckill import ledger
 from seckill.api.problem_codes import refusals
 from seckill.api.serializers import PlaceRequestSerializer, PlaceSerializer, PlaceWithTokenSerializer
-from seckill.api.views import refusal
-from seckill.models import NoPass, Sale, published_sales
-from seckill.outcomes import Outcome
+from seckill.api.views import outside_window
+from seckill.models import Sale, published_sales
 from seckill.passes.authentication import PassHolder
 from seckill.waiting_room import place_tokens
 from seckill.waiting_room.place_answer import place_body
@@ -36,7 +33,6 @@ from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import OUTAGE, problem
 from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
-from shop.times.timestamps import now_ms, rfc3339, to_ms
 
 SCHEME = "Place"
 JOIN_LIMIT = "30/minute"
@@ -147,17 +143,12 @@ def why_no_place(sale: Sale) -> HttpResponse | None:
             title=_("This sale has no waiting room"),
             detail=_("Get a pass for an item of the sale instead."),
         )
-    why_not = sale.why_no_pass(now)
-    if why_not is NoPass.TOO_EARLY:
-        return problem(
-            status=409,
-            code=why_not.value,
-            title=_("The waiting room is not open yet"),
-            detail=_("It opens some minutes before the sale. Coming early is no advantage: places are drawn."),
-            retry_after_seconds=math.ceil((sale.passes_open_at - now).total_seconds()),
-            server_time=rfc3339(to_ms(now)),
-        )
-    return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms())) if why_not is NoPass.CLOSED else None
+    return outside_window(
+        sale,
+        now,
+        title=_("The waiting room is not open yet"),
+        detail=_("It opens some minutes before the sale. Coming early is no advantage: places are drawn."),
+    )
 
 
 def place_response(body: dict[str, Any], *, status: int = 200) -> Response:

@@ -188,21 +188,31 @@ class PassView(JsonAPIView):
 
 def no_pass_now(sale: Sale, now: datetime) -> HttpResponse | None:
     """The refusal before passes can be had, and after the sale; None while they can."""
-    why_not = sale.why_no_pass(now)
-    if why_not is NoPass.DRAWN:
+    if sale.why_no_pass(now) is NoPass.DRAWN:
         return problem(
             status=409,
-            code=why_not.value,
+            code=NoPass.DRAWN.value,
             title=_("The units are drawn"),
             detail=_("Nobody can reserve in this sale. Enter its draw until the opening."),
             server_time=rfc3339(to_ms(now)),
         )
+    return outside_window(
+        sale,
+        now,
+        title=_("Too early for a pass"),
+        detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
+    )
+
+
+def outside_window(sale: Sale, now: datetime, *, title: str, detail: str) -> HttpResponse | None:
+    """The refusal of a call that comes too early, in these words, or too late; None from the lead time to the end."""
+    why_not = sale.why_no_pass(now)
     if why_not is NoPass.TOO_EARLY:
         return problem(
             status=409,
             code=why_not.value,
-            title=_("Too early for a pass"),
-            detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
+            title=title,
+            detail=detail,
             retry_after_seconds=math.ceil((sale.passes_open_at - now).total_seconds()),
             server_time=rfc3339(to_ms(now)),
         )

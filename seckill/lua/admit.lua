@@ -76,7 +76,7 @@ local places
 if allowed > people then
   places = looked_at
 else
-  -- Nobody may be called, or nobody is there: nil.
+  -- nil if no call is due, or if everybody looked at is away.
   places = tonumber(string.sub(present, 6 * people - 5, 6 * people))
 end
 

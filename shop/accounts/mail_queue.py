@@ -8,18 +8,16 @@ an account. How mails are claimed and sent: `shop/mails/outgoing_mail.py`.
 from datetime import timedelta
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
-from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Now
 
 from shop.mails.outgoing_mail import (
     Delivery,
-    candidates_of,
-    claim,
+    claim_due,
     hand_over,
+    headers_of,
     retry_time,
     send_each,
     when_server_was_away,
@@ -51,7 +49,7 @@ def send_due(*, seconds_max: float) -> int:
 def claim_next() -> AccountMail | None:
     """The mail that has been due the longest, claimed. None if nothing is due."""
     mails = AccountMail.objects.all()
-    pk = claim(mails, candidates_of(mails))
+    pk = claim_due(mails)
     return None if pk is None else mails.filter(pk=pk).first()
 
 
@@ -69,9 +67,7 @@ def deliver(mail: AccountMail, server: Any) -> Delivery:
 
 
 def message_of(mail: AccountMail) -> EmailMultiAlternatives:
-    """Always with the same Message-ID, so that mail programs show a mail that was sent twice only once."""
-    host = urlsplit(settings.SHOP_URL).hostname
-    headers = {"Message-ID": f"<account.{mail.uid}@{host}>", "Auto-Submitted": "auto-generated"}
+    headers = headers_of(f"account.{mail.uid}")
     message = EmailMultiAlternatives(subject=mail.subject, body=mail.text, to=[mail.to], headers=headers)
     message.attach_alternative(mail.html, "text/html")
     return message

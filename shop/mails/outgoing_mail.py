@@ -1,4 +1,4 @@
-"""Sending mails that wait in a table, for `orders/mails/sending.py` and `shop/accounts/mail_queue.py`.
+"""Sending mails that wait in a table: those of orders, accounts, waiting lists, reminders and alerts.
 
 A row has `next_attempt_at` and `attempts`. Before a mail is sent, a worker claims it: a guarded update moves
 `next_attempt_at` into the future, so that of two workers only one sends it. No transaction and no row lock is open
@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.db.models import F, QuerySet
 from django.db.models.expressions import CombinedExpression
@@ -74,6 +76,16 @@ def claim(waiting: "QuerySet[Any]", candidates: Iterable[tuple[int, datetime]]) 
         if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
             return pk
     return None
+
+
+def claim_due(waiting: "QuerySet[Any]") -> int | None:
+    """Claim the mail that has been due the longest. Returns its id; None if none is due."""
+    return claim(waiting, candidates_of(waiting))
+
+
+def headers_of(name: str) -> dict[str, str]:
+    """`name` is always the same for a mail, so that mail programs show one that was sent twice only once."""
+    return {"Message-ID": f"<{name}@{urlsplit(settings.SHOP_URL).hostname}>", "Auto-Submitted": "auto-generated"}
 
 
 def hand_over(
