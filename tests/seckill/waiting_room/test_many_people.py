@@ -24,6 +24,7 @@ from seckill.waiting_room.standing import NotLetIn, why_not_let_in
 from shop.local.stores.cluster_store import ClusterStore
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
 from tests.steps.shop import make_item
 from tests.steps.waiting_room import open_now
@@ -175,8 +176,14 @@ def test_a_store_that_is_killed_while_the_line_moves_loses_no_place(durable_stor
     Sale.objects.update(pace=1_200)
     crowd.settle()
     called = [0]
-    for round_number in range(4):
+
+    def has_moved() -> bool:
         move_waiting_rooms()
+        return crowd.room().called > called[-1]
+
+    for round_number in range(4):
+        # By the pace, the next person's turn comes every 50 ms.
+        wait_until(has_moved, seconds_max=30)
         crowd.come(called[-1], crowd.room().called)
         called.append(crowd.room().called)
         if round_number == 1:
