@@ -1,6 +1,7 @@
 """A web process is warm before it takes connections, and a store that is away does not keep it out."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Sequence
@@ -151,3 +152,9 @@ def test_a_process_comes_up_without_the_reservation_store(store: str, product: P
         with live_processes(names=("web",), probe="/healthz", SECKILL_REDIS_URL=reservations) as (shop, _processes):
             assert status_of(f"{shop}/healthz") == 200
             assert status_of(f"{shop}/products/{product.slug}/") == 200
+
+
+def test_what_is_loaded_by_then_is_no_work_for_a_full_collection() -> None:
+    frozen = gc.get_freeze_count()
+    asyncio.run(warm_start().run())
+    assert gc.get_freeze_count() > frozen
