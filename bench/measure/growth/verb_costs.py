@@ -54,6 +54,9 @@ def costs_of(item: SaleItem, *, buyer_ids: list[int]) -> dict[str, Cost]:
     found["expire, each order"] = Cost(expired.caller_us / EXPIRING, expired.store_us / EXPIRING)
     sweeps = (tasks.sweep_outboxes, tasks.expire_overdue, tasks.settle_orders, tasks.watch_store)
     for sweep in sweeps:
+        # Orders of earlier measurements may be past their deadline by now.
+        while sweep():
+            pass
         found[f"{sweep.name.rpartition('.')[2]}, nothing to do"] = measured(partial(run_sweep, sweep), range(20))
     reservations = Order.objects.filter(lines__sale_item=item).count()
     audited = measured(lambda _number: check(item), range(1))
