@@ -1,8 +1,8 @@
 """A place in the words of the API: for the view, for the gate and for the page."""
 
+import json
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from seckill.live.answer import jitter_ms
 from seckill.waiting_room.room_ledger import GRACE_MS, Room, RoomState
@@ -28,68 +28,89 @@ class PlaceState(StrEnum):
     CLOSED = "closed"
 
 
+class RoomTexts:
+    """The answers to everybody who asks for a place in a room at one time of the store's clock, as JSON.
+
+    What all of them hear is put together once. Most are given from memory (web/reservations/rooms.py), where a dict for
+    each and DRF's renderer would take ten times as long. No value has a character that JSON escapes.
+    """
+
+    def __init__(self, room: Room, *, now_ms: int) -> None:
+        self._room = room
+        self.now_ms = now_ms
+        self._over = PlaceState(room.state) if room.state in (RoomState.SOLD_OUT, RoomState.CLOSED) else None
+        self._fastest, self._slowest = paces_of(room)
+        self._counts = f'"admitted":{room.called},"people":{room.arrivals},"pace":{room.pace or "null"},"wait_seconds":'
+        self._figures = (
+            f',"units_left":{"null" if room.left is None else room.left},"opens_at":"{rfc3339(room.opens_ms)}",'
+            f'"server_time":"{rfc3339(now_ms)}","poll_after_ms":'
+        )
+        self._poll_slowly_ms = jitter_ms(POLL_SLOWLY_MS, now_ms=now_ms)
+
+    def state(self, place: int | None, *, has_entered: bool = False) -> PlaceState:
+        """Where somebody with this place is; it counts from 0, as in a Standing."""
+        if self._over is not None:
+            return self._over
+        if place is None:
+            return PlaceState.BEFORE_OPENING
+        if has_entered:
+            return PlaceState.CALLED
+        if place < self._room.lapsed:
+            return PlaceState.LAPSED
+        return PlaceState.CALLED if place < self._room.called else PlaceState.WAITING
+
+    def answer(self, arrival: int, place: int | None, state: PlaceState) -> str:
+        """The body for an arrival in this state. Places count from 1 in it, arrivals from 0."""
+        if place is not None and state is PlaceState.WAITING:
+            ahead = place - self._room.called
+            return (
+                f'{{"state":"waiting","arrival":{arrival},"place":{place + 1},"ahead":{ahead},'
+                f"{self._counts}{self._wait_seconds(ahead)}{self._figures}{self._poll_waiting_ms(ahead)}}}"
+            )
+        shown = "null" if place is None else place + 1
+        poll_ms = self._poll_early_ms(arrival) if state is PlaceState.BEFORE_OPENING else self._poll_slowly_ms
+        return (
+            f'{{"state":"{state}","arrival":{arrival},"place":{shown},"ahead":null,'
+            f"{self._counts}null{self._figures}{poll_ms}}}"
+        )
+
+    def _wait_seconds(self, ahead: int) -> str:
+        """The shortest and the longest time that somebody with so many places ahead may expect.
+
+        `to` is null where the line stands still, and the whole is null during a pause.
+        """
+        if not self._fastest:
+            return "null"
+        seconds = (ahead + 1) * 60
+        longest = round(seconds * SLOWER / self._slowest) if self._slowest > 0 else "null"
+        return f'{{"from":{round(seconds * FASTER / self._fastest)},"to":{longest}}}'
+
+    def _poll_waiting_ms(self, ahead: int) -> int:
+        """More often where the place may be called soon."""
+        until_called_ms = ahead * 60_000 // max(self._room.pace, 1)
+        return jitter_ms(min(max(until_called_ms // 4, POLL_SOON_MS), POLL_MS), now_ms=self.now_ms)
+
+    def _poll_early_ms(self, arrival: int) -> int:
+        until_ms = max(self._room.opens_ms - self.now_ms, 0)
+        if until_ms > POLL_MS:
+            return jitter_ms(POLL_MS, now_ms=self.now_ms)
+        return until_ms + 500 + arrival * 7919 % OPENING_SPREAD_MS
+
+
 def place_body(found: Standing, *, now_ms: int) -> dict[str, Any]:
-    """The body for one standing at this time of the store's clock. Places count from 1 here, arrivals from 0."""
-    room, place = found.room, found.place
-    state = state_of(found)
-    ahead = max(place - room.called, 0) if place is not None and state is PlaceState.WAITING else None
-    return {
-        "state": state,
-        "arrival": found.arrival,
-        "place": None if place is None else place + 1,
-        "ahead": ahead,
-        "admitted": room.called,
-        "people": room.arrivals,
-        "pace": room.pace or None,
-        "wait_seconds": None if ahead is None else wait_seconds(room, ahead),
-        "units_left": room.left,
-        "opens_at": time_text(room.opens_ms),
-        "server_time": time_text(now_ms),
-        "poll_after_ms": poll_after_ms(found, state, ahead, now_ms=now_ms),
-    }
+    """The body for one standing at this time of the store's clock."""
+    texts = RoomTexts(found.room, now_ms=now_ms)
+    state = texts.state(found.place, has_entered=found.has_entered)
+    return cast(dict[str, Any], json.loads(texts.answer(found.arrival, found.place, state)))
 
 
-# Most answers of a process are given in a few milliseconds, and a text of a time takes as long as all the rest.
-time_text = lru_cache(maxsize=100)(rfc3339)
+def paces_of(room: Room) -> tuple[float, float]:
+    """The fastest and the slowest pace that the line may have, in places a minute. The fastest is 0 during a pause.
 
-
-def state_of(found: Standing) -> PlaceState:
-    if found.room.state in (RoomState.SOLD_OUT, RoomState.CLOSED):
-        return PlaceState(found.room.state)
-    if found.place is None:
-        return PlaceState.BEFORE_OPENING
-    if found.has_lapsed:
-        return PlaceState.LAPSED
-    return PlaceState.CALLED if found.has_entered or found.place < found.room.called else PlaceState.WAITING
-
-
-def wait_seconds(room: Room, ahead: int) -> dict[str, int | None] | None:
-    """The shortest and the longest time that somebody with so many places ahead may expect.
-
-    Between the pace, which passes over people who are gone, and how fast places were called lately. `to` is None where
-    the line stands still, and the whole is None during a pause.
+    Between the pace, which passes over people who are gone, and how fast places were called lately.
     """
     if room.state is not RoomState.OPEN or not room.pace:
-        return None
+        return 0, 0
     seconds = min(GRACE_MS, max(room.now_ms - room.opens_ms, 1_000)) // 1000
     lately = (room.called - room.lapsed) * 60 / seconds
-    fastest, slowest = max(room.pace, lately), min(room.pace, lately)
-    places = ahead + 1
-    longest = None if slowest <= 0 else round(places * 60 * SLOWER / slowest)
-    return {"from": round(places * 60 * FASTER / fastest), "to": longest}
-
-
-def poll_after_ms(found: Standing, state: PlaceState, ahead: int | None, *, now_ms: int) -> int:
-    """When to ask again: more often where the place may be called soon."""
-    room = found.room
-    if state is PlaceState.BEFORE_OPENING:
-        until_ms = max(room.opens_ms - now_ms, 0)
-        return until_ms + spread_ms(found) if until_ms <= POLL_MS else jitter_ms(POLL_MS, now_ms=now_ms)
-    if ahead is None:
-        return jitter_ms(POLL_SLOWLY_MS, now_ms=now_ms)
-    until_called_ms = ahead * 60_000 // max(room.pace, 1)
-    return jitter_ms(min(max(until_called_ms // 4, POLL_SOON_MS), POLL_MS), now_ms=now_ms)
-
-
-def spread_ms(found: Standing) -> int:
-    return 500 + found.arrival * 7919 % OPENING_SPREAD_MS
+    return max(room.pace, lately), min(room.pace, lately)

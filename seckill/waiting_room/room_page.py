@@ -52,7 +52,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "state": state,
         "headline": headline,
         "lines": lines,
-        "may_join": not why_not and (body is None or state is PlaceState.LAPSED),
+        "may_join": not why_not and (body is None or state == PlaceState.LAPSED),
         "items": sale.items.all(),
         "refresh_seconds": seconds,
     }

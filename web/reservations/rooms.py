@@ -8,17 +8,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
 from seckill.store.client import StoreUnreachable
 from seckill.store.portions import Clock
-from seckill.waiting_room.place_answer import PlaceState, place_body, state_of
+from seckill.waiting_room.place_answer import PlaceState, RoomTexts
 from seckill.waiting_room.place_tokens import PlaceToken
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import Room, read_room
-from seckill.waiting_room.standing import Standing
 from shop.background.lazy_thread import LazyThread
 
 log = structlog.get_logger(__name__)
@@ -32,22 +30,23 @@ ASKED_SECONDS = 10.0
 ROOMS_MAX = 100
 
 
-# The body of `place_body`; the named numbers may be null.
-PLACE_JSON = (
-    '{"state":"%(state)s","arrival":%(arrival)d,"place":%(place)s,"ahead":%(ahead)s,"admitted":%(admitted)d,'
-    '"people":%(people)d,"pace":%(pace)s,"wait_seconds":%(wait_seconds)s,"units_left":%(units_left)s,'
-    '"opens_at":"%(opens_at)s","server_time":"%(server_time)s","poll_after_ms":%(poll_after_ms)d}'
-)
-WAIT_JSON = '{"from":%d,"to":%s}'
-NUMBERS = ("place", "ahead", "pace", "units_left")
+# How long everybody hears the same time. The place is computed for each, and the rest of the answer once.
+TEXTS_SECONDS = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReadRoom:
-    """A room, and when it was read."""
+    """A room, when it was read, and the answers in it at `texts_s` of the process's clock."""
 
     room: Room
     clock: Clock
+    texts: RoomTexts
+    texts_s: float = 0.0
+
+    def texts_at(self, now_s: float) -> RoomTexts:
+        if now_s - self.texts_s >= TEXTS_SECONDS:
+            self.texts, self.texts_s = RoomTexts(self.room, now_ms=self.clock.earliest_ms(now_s)), now_s
+        return self.texts
 
 
 class Rooms:
@@ -71,14 +70,14 @@ class Rooms:
         if read is None or now_s - read.clock.sent_s > AGE_SECONDS_MAX:
             return None
         self._asked_s[token.sale_id] = now_s
-        now_ms = read.clock.earliest_ms(now_s)
-        room = read.room
-        found = Standing(room, token.arrival, room.place(token.arrival), has_entered=False)
+        arrival, room, texts = token.arrival, read.room, read.texts_at(now_s)
+        place = room.place(arrival)
+        state = texts.state(place)
         # Only the store knows whether somebody has entered, and about a number that came back after a loss.
-        if token.arrival >= room.arrivals or state_of(found) is PlaceState.LAPSED:
+        if arrival >= room.arrivals or state is PlaceState.LAPSED:
             return None
-        presence.note(sale_id=token.sale_id, arrival=token.arrival, now_ms=now_ms)
-        return rendered(place_body(found, now_ms=now_ms))
+        presence.note(sale_id=token.sale_id, arrival=arrival, now_ms=texts.now_ms)
+        return texts.answer(arrival, place, state).encode()
 
     def _refresh_while_asked(self) -> None:
         while sale_ids := self._asked_lately():
@@ -108,12 +107,5 @@ class Rooms:
             if room is None:
                 self._read.pop(sale_id, None)
             else:
-                self._read[sale_id] = ReadRoom(room, Clock(sent_s, self._clock_s(), room.now_ms))
-
-
-def rendered(body: dict[str, Any]) -> bytes:
-    """As DRF's renderer writes it, which takes ten times as long. No value has a character that JSON escapes."""
-    wait = body["wait_seconds"]
-    numbers = {name: "null" if body[name] is None else body[name] for name in NUMBERS}
-    wait_json = "null" if wait is None else WAIT_JSON % (wait["from"], "null" if wait["to"] is None else wait["to"])
-    return (PLACE_JSON % {**body, **numbers, "wait_seconds": wait_json}).encode()
+                clock = Clock(sent_s, self._clock_s(), room.now_ms)
+                self._read[sale_id] = ReadRoom(room, clock, RoomTexts(room, now_ms=room.now_ms))
