@@ -56,8 +56,8 @@ DRAIN_SECONDS = 1.0
 # a fifth of the processor time of the hundreds that would be taken otherwise. The first batch never waits.
 GATHER_SECONDS = 0.1
 
-# Mails to waiting lists and losers of a draw, and reminders: thousands may wait, and nothing depends on them. So the next
-# sweep soon begins with the others again.
+# Mails to waiting lists and losers of a draw, and reminders: thousands may wait, and nothing depends on them. So the
+# next sweep soon begins with the others again.
 MANY_MAILS_SECONDS = 4.0
 
 # How long the audit of one item may repeat its comparison, since other tasks wait for the process.
@@ -279,7 +279,7 @@ def clear_old_rows() -> int:
 
 @sweep(queue="mail", every_seconds=5.0)
 def send_mails() -> int:
-    """Send the mails that are due, for at most about `BUDGET_SECONDS`. Those about accounts go first, reminders last."""
+    """Send the mails that are due, for about `BUDGET_SECONDS` at most. Those about accounts go first, reminders last."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
     sent += sending.send_due(seconds_max=BUDGET_SECONDS * 0.75 - (time.monotonic() - started))

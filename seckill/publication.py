@@ -43,10 +43,10 @@ class CannotPublish(Exception):
 def publish_sale(
     *, sale_id: int, made_by: User | None = None, check: Callable[[Sale], object] = lambda sale: None
 ) -> bool:
-    """Publish the sale; False if it was published before. Raises CannotPublish, StoreUnreachable, and what `check` does.
+    """Publish the sale; False if it was published before. Raises CannotPublish, StoreUnreachable and what `check` raises.
 
-    `check` looks at the draft under the locks with which it is published, so nobody changes it in between.
-    After StoreUnreachable the sale is published; its items are announced as soon as the store answers.
+    `check` looks at the draft under the locks with which it is published, so nobody changes it in between. After
+    StoreUnreachable the sale is published; its items are announced as soon as the store answers.
     """
     # Before the transaction, so that no row is locked while waiting for a store.
     refusal = durability.reason_to_refuse()

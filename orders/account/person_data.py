@@ -13,7 +13,16 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
-from orders.models import CartLine, LineMail, Order, RecordedPayment, RefusedReceipt, Reminder, ShippingAddress, with_lines
+from orders.models import (
+    CartLine,
+    LineMail,
+    Order,
+    RecordedPayment,
+    RefusedReceipt,
+    Reminder,
+    ShippingAddress,
+    with_lines,
+)
 from orders.reminders.reminder_target import target_of
 from orders.reminders.subscribing import reminders_of_person
 from seckill.models import DrawEntry

@@ -21,7 +21,7 @@ def refund_needs_another(order: Order, *, amount_minor: int) -> bool:
 
 
 def added_units_need_another(item: SaleItem) -> bool:
-    """All units that staff added to the item within a day. Asked once the last ones are written, under the sale's lock."""
+    """All that staff added to the item within a day. Asked once the last units are written, under the sale's lock."""
     bound: int | None = settings.APPROVAL_UNITS_ABOVE
     if bound is None:
         return False

@@ -2,8 +2,8 @@
 Units that came have a mail of their order (Mail.Kind.FROM_LINE, Mail.Kind.WON).
 
 Rows are written in portions, then the item or the entries are marked. After a crash the portions are written again, and
-those that are there stay. The places of a waiting list stay in the store until the sale is archived: where staff open it
-again, they count again.
+those that are there stay. The places of a waiting list stay in the store until the sale is archived: where staff open
+it again, they count again.
 """
 
 import time
@@ -83,9 +83,7 @@ def enqueue(*, item_id: int, buyer_ids: list[int]) -> int:
 
 def send_due(*, seconds_max: float) -> int:
     """Send the mails that are due: as many as one sweep may, until the time is up or the server is away."""
-    return send_each(
-        claim_next=claim_next, deliver=deliver, seconds_max=seconds_max, count_max=SENT_AT_ONCE_MAX
-    )
+    return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max, count_max=SENT_AT_ONCE_MAX)
 
 
 def claim_next() -> LineMail | None:

@@ -32,7 +32,9 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
             proxies=settings.TRUSTED_PROXIES,
         )
     if sale.has_draw:
-        text = _("A draw needs no passes, and people enter over hours: the limits have room. Trusted proxies: %(proxies)s.")
+        text = _(
+            "A draw needs no passes, and people enter over hours: the limits have room. Trusted proxies: %(proxies)s."
+        )
         yield good(text, proxies=settings.TRUSTED_PROXIES)
         return
     items = list(sale.items.all())
@@ -75,8 +77,8 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
     else:
         yield good(
             _(
-                "The limits have room: of the buyers of one address, %(can)s in the ten minutes before the opening; about "
-                "%(buyers)s are expected. Trusted proxies: %(proxies)s."
+                "The limits have room: of the buyers of one address, %(can)s in the ten minutes before the opening; "
+                "about %(buyers)s are expected. Trusted proxies: %(proxies)s."
             ),
             **values,
         )

@@ -140,7 +140,7 @@ def change_page(
 ) -> HttpResponse:
     """Show the form of one change. A POST makes it; its result is shown on the page of the sale.
 
-    Where `check_units` finds too many units added, nothing is, and `ask_another` asks for the approval of another person.
+    Where `check_units` finds too many units added, nothing is changed, and `ask_another` asks for another's approval.
     """
     if kind not in TITLES or (Kind(kind) in OF_ITEM) != (item_id is not None):
         raise Http404

@@ -17,8 +17,8 @@ from tests.processes import wait_until
 from tests.steps.buying import new_buyers
 from tests.steps.caller import Caller
 from tests.steps.cast import PassFor
-from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.drawing import entered, make_draw, opening_passes
+from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.shop import make_item
 from tests.steps.waiting_room import joined
 

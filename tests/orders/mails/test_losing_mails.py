@@ -33,7 +33,7 @@ def item(product: Product) -> SaleItem:
 def losers(item: SaleItem, count: int) -> list[User]:
     """As many accounts with an address, whose entries have not won."""
     people = new_buyers(count)
-    for place, person in enumerate(people, start=4):
+    for person in people:
         person.email = f"{person.username}@example.com"
     User.objects.bulk_update(people, ["email"])
     DrawEntry.objects.bulk_create(

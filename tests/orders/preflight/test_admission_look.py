@@ -1,4 +1,4 @@
-"""The pre-flight of a sale with a draw, a waiting room or a waiting list: what these need, and what does not concern them."""
+"""The pre-flight of a draw, a waiting room or a waiting list: what these need, and what does not concern them."""
 
 import time
 from collections.abc import Iterable
@@ -34,14 +34,17 @@ SWEEPS = ("carry_out_draws", "move_waiting_rooms", "hand_on_units")
 
 
 @pytest.fixture(autouse=True)
-def _sweeps_run() -> None:
+def _only_sweeps_run(settings: Settings) -> None:
+    settings.SHOP_URL = f"http://127.0.0.1:{free_port()}"
     for name in SWEEPS:
         cache.set(key_of(name), (time.time(), 0.0))
 
 
 @pytest.fixture
 def coming_draw(product: Product) -> SaleItem:
-    return make_draw(product, quantity=3, opens_in_seconds=24 * HOUR, closes_in_seconds=72 * HOUR, hold_seconds=8 * HOUR)
+    return make_draw(
+        product, quantity=3, opens_in_seconds=24 * HOUR, closes_in_seconds=72 * HOUR, hold_seconds=8 * HOUR
+    )
 
 
 def words(found: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -128,7 +131,7 @@ def test_a_crowd_and_passes_are_no_matter_of_a_draw(coming_draw: SaleItem, monke
 def test_in_a_waiting_room_only_signing_in_comes_in_a_crowd(product: Product, settings: Settings) -> None:
     settings.TRUSTED_PROXIES = 0
     settings.SIGN_IN_LIMIT_BY_ADDRESS, settings.PASS_LIMIT_BY_NETWORK = "1000/minute", "1/minute"
-    item = make_item(product, quantity=100, opens_in_seconds=HOUR, has_room=True)
+    item = make_item(product, quantity=100, opens_in_seconds=HOUR, closes_in_seconds=2 * HOUR, has_room=True)
     ((verdict, text),) = words(look_at_limits(item.sale))
     assert (verdict, "10,000 can sign in in the ten minutes before" in text, "pass" in text) == ("good", True, False)
     settings.SIGN_IN_LIMIT_BY_ADDRESS = "1/minute"
@@ -150,8 +153,7 @@ def test_the_pace_of_a_waiting_room_is_compared_with_its_units(product: Product)
 
 
 def test_the_line_is_there_or_is_missed(product: Product, buyer: User, settings: Settings) -> None:
-    settings.SHOP_URL = f"http://127.0.0.1:{free_port()}"
-    far = make_item(product, opens_in_seconds=HOUR, has_room=True)
+    far = make_item(product, opens_in_seconds=HOUR, closes_in_seconds=2 * HOUR, has_room=True)
     assert "stop" not in dict(words(look_at_admission(far.sale)))
     settings.SECKILL_PASS_LEAD_SECONDS = 2 * HOUR
     assert any("does not have the waiting room" in text for text in worst(look_at_admission(far.sale)))

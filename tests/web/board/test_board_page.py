@@ -106,7 +106,9 @@ def test_the_page_of_the_sale_leads_to_it(as_manager: Client, item: SaleItem) ->
 def test_a_draw_has_its_stages_and_figures_instead_of_those_of_calls(as_manager: Client, product: Product) -> None:
     page = as_manager.get(page_of(make_draw(product))).text
     assert [stage in page for stage in ("Takes entries", "Entries closed", "Drawn")] == [True] * 3
-    assert [f'data-more="draw_{name}"' in page for name in ("entries", "won", "paid", "asked", "passed_on")] == [True] * 5
+    assert [f'data-more="draw_{name}"' in page for name in ("entries", "won", "paid", "asked", "passed_on")] == [
+        True
+    ] * 5
     assert "<svg viewBox" not in page
     assert "Asked a second" not in page
     assert "answers-heading" not in page
