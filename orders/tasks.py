@@ -279,7 +279,7 @@ def clear_old_rows() -> int:
 
 @sweep(queue="mail", every_seconds=5.0)
 def send_mails() -> int:
-    """Send the mails that are due, for about `BUDGET_SECONDS` at most. Those about accounts go first, reminders last."""
+    """Send the mails that are due, for some `BUDGET_SECONDS`. Those about accounts go first, reminders last."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
     sent += sending.send_due(seconds_max=BUDGET_SECONDS * 0.75 - (time.monotonic() - started))

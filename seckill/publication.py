@@ -43,7 +43,7 @@ class CannotPublish(Exception):
 def publish_sale(
     *, sale_id: int, made_by: User | None = None, check: Callable[[Sale], object] = lambda sale: None
 ) -> bool:
-    """Publish the sale; False if it was published before. Raises CannotPublish, StoreUnreachable and what `check` raises.
+    """Publish the sale; False if it was published before. Raises CannotPublish, StoreUnreachable, and as `check`.
 
     `check` looks at the draft under the locks with which it is published, so nobody changes it in between. After
     StoreUnreachable the sale is published; its items are announced as soon as the store answers.

@@ -26,8 +26,8 @@ BUYERS_FROM = 2**31 - 100_000
 
 FIRST_COME_ONLY = _(
     "A rehearsal plays a crowd that asks for units at once. With a draw or a waiting room nobody does, so this sale is "
-    "not rehearsed; the check before the opening looks at what it needs. To try the machines all the same, duplicate the "
-    "sale, choose “first come, first served” in the copy, rehearse the copy, and delete it."
+    "not rehearsed; the check before the opening looks at what it needs. To try the machines all the same, duplicate "
+    "the sale, choose “first come, first served” in the copy, rehearse the copy, and delete it."
 )
 
 
