@@ -46,6 +46,6 @@ def draw_figures(sale: Sale) -> list[tuple[Any, str]]:
     numbers = draw_numbers(sale.pk)
     if not numbers:
         return []
-    stage = DrawStage(numbers["draw_stage"])
+    stage = DrawStage(str(numbers["draw_stage"]))
     texts = {name: str(number) for name, number in numbers.items()} | {"draw_stage": str(STAGES[stage])}
     return [(LABELS[name], texts[name]) for name in (LABELS if stage is DrawStage.DRAWN else BEFORE_DRAW)]

@@ -45,7 +45,7 @@ def room_figures(sale: Sale) -> dict[str, str]:
     numbers = room_numbers(sale.pk)
     texts = {name: NO_NUMBER if number is None else str(number) for name, number in numbers.items()}
     if state := numbers["room_state"]:
-        texts |= {"room_pace": pace_text(sale, texts["room_pace"]), "room_state": str(STATES[RoomState(state)])}
+        texts |= {"room_pace": pace_text(sale, texts["room_pace"]), "room_state": str(STATES[RoomState(str(state))])}
     return texts
 
 

@@ -8,6 +8,7 @@ from seckill.models import Sale
 from seckill.staff.draw_figures import LABELS as DRAW_LABELS
 from seckill.staff.room_figures import LABELS as ROOM_LABELS
 from seckill.staff.room_figures import STATES
+from shop.languages.kept_texts import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,15 @@ def script_texts(sale: Sale) -> dict[str, str]:
     }
 
 
-def cells_of(sale: Sale) -> list[tuple[str, object, dict[str, object]]]:
+def cells_of(sale: Sale) -> list[tuple[str, Text, dict[str, Text]]]:
     """The figures of a draw or a waiting room: name, label, and the words of those that are no numbers."""
     if sale.has_draw:
         # The steps above the figures show the stage.
-        labels = {name: label for name, label in DRAW_LABELS.items() if name != "draw_stage"}
+        labels: dict[str, Text] = {name: label for name, label in DRAW_LABELS.items() if name != "draw_stage"}
         labels |= {"draw_asked": _("asked to pay now"), "draw_paid": _("winners who have paid")}
         return [(name, label, {}) for name, label in labels.items()]
     if sale.has_room:
-        states = {state.value: text for state, text in STATES.items()}
+        states: dict[str, Text] = {state.value: text for state, text in STATES.items()}
         return [(name, label, states if name == "room_state" else {}) for name, label in ROOM_LABELS.items()]
     return []
 

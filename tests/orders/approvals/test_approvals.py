@@ -17,9 +17,9 @@ from orders.approvals.approval_requests import decide
 from orders.approvals.approved_changes import carry_out, carry_out_approved
 from orders.life import lifecycle
 from orders.models import ApprovalRequest, Order, OrderStatus, Refund
-from seckill import publication
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
+from seckill.store import durability
 from shop.models import Variant
 from tests.steps.at_once import at_once
 from tests.steps.crash import killed_at
@@ -287,14 +287,14 @@ def test_a_price_that_was_lowered_while_the_page_was_open_waits_too(
 ) -> None:
     SaleItem.objects.update(price_minor=9900)
 
-    looked = publication.durability.reason_to_refuse
+    looked = durability.reason_to_refuse
 
     def lower_meanwhile() -> object:
         """As somebody who saves the draft after the page has looked at it, and before it is locked."""
         SaleItem.objects.update(price_minor=100)
         return looked()
 
-    monkeypatch.setattr(publication.durability, "reason_to_refuse", lower_meanwhile)
+    monkeypatch.setattr(durability, "reason_to_refuse", lower_meanwhile)
     publish(first, cheap)
     assert not Sale.objects.get().is_published
     assert only_request().kind == Kind.PUBLISH
