@@ -38,7 +38,9 @@ def cells_of(sale: Sale) -> list[tuple[str, Text, dict[str, Text]]]:
     if sale.has_draw:
         # The steps above the figures show the stage.
         labels: dict[str, Text] = {name: label for name, label in DRAW_LABELS.items() if name != "draw_stage"}
+        passed_on = labels.pop("draw_passed_on")
         labels |= {"draw_asked": _("asked to pay now"), "draw_paid": _("winners who have paid")}
+        labels["draw_passed_on"] = passed_on
         return [(name, label, {}) for name, label in labels.items()]
     if sale.has_room:
         states: dict[str, Text] = {state.value: text for state, text in STATES.items()}
