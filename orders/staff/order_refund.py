@@ -131,6 +131,7 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
         return RefundOutcome.REPEATED
     more = {"units_back": sent["units_back"], "reason": sent["reason"], "made_by": made_by}
     if sent["amount"] == form.left_minor and order.status in SOLD:
+        # With what was refunded before it is the order's whole amount, which no other form changes.
         if refund_needs_another(order, amount_minor=sent["amount"]):
             return RefundOutcome.ABOVE_BOUND
         done = lifecycle.refund(order_id=order.pk, **more)
