@@ -28,7 +28,7 @@ from orders.units import one_for_each
 from seckill.changes.journal import sweep_changes
 from seckill.changes.replica_choice import repeat_choice
 from seckill.changes.unsold import return_unsold
-from seckill.draw import carrying_out, losing_mails
+from seckill.draw import carrying_out
 from seckill.items.archive import retired_items
 from seckill.items.loop import for_each_item, until
 from seckill.items.shadow import is_shadow
@@ -55,6 +55,10 @@ DRAIN_SECONDS = 1.0
 # How long such a drain waits after a batch that was not full, so that the next one is fuller: ten batches a second cost
 # a fifth of the processor time of the hundreds that would be taken otherwise. The first batch never waits.
 GATHER_SECONDS = 0.1
+
+# Mails to waiting lists and losers of a draw, and reminders: thousands may wait, and nothing depends on them. So the
+# next sweep soon begins with the others again.
+MANY_MAILS_SECONDS = 4.0
 
 # How long the audit of one item may repeat its comparison, since other tasks wait for the process.
 AUDIT_PATIENCE_SECONDS = 5.0
@@ -156,7 +160,7 @@ def carry_out_draws() -> int:
         return 0
     draw_results.follow_orders()
     given = carrying_out.carry_out_draws()
-    return given + draw_results.tell_winners() + losing_mails.tell_others()
+    return given + draw_results.tell_winners() + draw_results.tell_losers()
 
 
 @sweep(queue="drain", every_seconds=10.0)
@@ -278,13 +282,12 @@ def clear_old_rows() -> int:
 
 @sweep(queue="mail", every_seconds=5.0)
 def send_mails() -> int:
-    """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first, reminders last."""
+    """Send the mails that are due, for some `BUDGET_SECONDS`. Those about accounts go first, reminders last."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
     sent += sending.send_due(seconds_max=BUDGET_SECONDS * 0.75 - (time.monotonic() - started))
-    # Then those of which thousands may have waited, and on which nothing depends.
-    sent += line_mails.send_due(seconds_max=BUDGET_SECONDS * 0.9 - (time.monotonic() - started))
-    return sent + reminder_mails.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
+    sent += line_mails.send_due(seconds_max=MANY_MAILS_SECONDS)
+    return sent + reminder_mails.send_due(seconds_max=MANY_MAILS_SECONDS)
 
 
 @sweep(queue="mail", every_seconds=due_reminders.SWEEP_SECONDS)

@@ -11,7 +11,7 @@ before anything is changed; if one becomes weak before the announcement, the sal
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from django.conf import settings
@@ -40,10 +40,13 @@ class CannotPublish(Exception):
     """The sale breaks a rule, or a store is not durable. The message is for the shop manager, in their language."""
 
 
-def publish_sale(*, sale_id: int, made_by: User | None = None) -> bool:
-    """Publish the sale; False if it was published before. Raises CannotPublish and StoreUnreachable.
+def publish_sale(
+    *, sale_id: int, made_by: User | None = None, check: Callable[[Sale], object] = lambda sale: None
+) -> bool:
+    """Publish the sale; False if it was published before. Raises CannotPublish, StoreUnreachable, and as `check`.
 
-    After StoreUnreachable the sale is published; its items are announced as soon as the store answers.
+    `check` looks at the draft under the locks with which it is published, so nobody changes it in between. After
+    StoreUnreachable the sale is published; its items are announced as soon as the store answers.
     """
     # Before the transaction, so that no row is locked while waiting for a store.
     refusal = durability.reason_to_refuse()
@@ -55,6 +58,7 @@ def publish_sale(*, sale_id: int, made_by: User | None = None) -> bool:
             check_publishable(sale)
             if refusal:
                 raise CannotPublish(refusal)
+            check(sale)
             take_out_of_stock(sale, made_by=made_by)
             if sale.has_room:
                 # Its hash is shown from now on, itself at the end.

@@ -13,7 +13,16 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
-from orders.models import CartLine, Order, RecordedPayment, RefusedReceipt, Reminder, ShippingAddress, with_lines
+from orders.models import (
+    CartLine,
+    LineMail,
+    Order,
+    RecordedPayment,
+    RefusedReceipt,
+    Reminder,
+    ShippingAddress,
+    with_lines,
+)
 from orders.reminders.reminder_target import target_of
 from orders.reminders.subscribing import reminders_of_person
 from seckill.models import DrawEntry
@@ -62,6 +71,10 @@ def person_data(user: User) -> dict[str, Any]:
             for session in UserSession.objects.filter(user=user).order_by("created_at")
         ],
         "reminders": [reminder_data(row) for row in reminders_of_person(user.pk, emails=mail_addresses(user))],
+        "mails_without_order": [
+            {"about": str(mail.item), "made_at": mail.created_at, "sent_at": mail.sent_at}
+            for mail in LineMail.objects.filter(buyer=user).select_related("item__sale", "item__variant__product")
+        ],
         "account_mails_not_sent_yet": list(
             AccountMail.objects.filter(to__in=mail_addresses(user)).values("to", "subject", "created_at")
         ),

@@ -20,14 +20,14 @@ def refund_needs_another(order: Order, *, amount_minor: int) -> bool:
     return bound_minor is not None and order.refunded_minor + amount_minor > bound_minor
 
 
-def units_need_another(item: SaleItem, *, units: int) -> bool:
-    """Together with the units that staff added to the item within a day."""
+def added_units_need_another(item: SaleItem) -> bool:
+    """All that staff added to the item within a day. Asked once the last units are written, under the sale's lock."""
     bound: int | None = settings.APPROVAL_UNITS_ABOVE
     if bound is None:
         return False
     added = item.changes.filter(kind=SaleChange.Kind.ADD_UNITS, made_at__gt=Now() - TOGETHER)
-    before: int = added.exclude(status=SaleChange.Status.REFUSED).aggregate(units=Sum("units", default=0))["units"]
-    return before + units > bound
+    units: int = added.exclude(status=SaleChange.Status.REFUSED).aggregate(units=Sum("units", default=0))["units"]
+    return units > bound
 
 
 def prices_need_another(items: Iterable[SaleItem]) -> bool:

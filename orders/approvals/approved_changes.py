@@ -120,12 +120,15 @@ def publish(approval: ApprovalRequest) -> None:
         raise NoLongerPossible(_("This sale was deleted."))
     if sale.is_published:
         return
-    if terms_of_draft(sale) != approval.details["terms"]:
-        raise NoLongerPossible(_("The draft was changed since. Press “Save and publish …” on its page again."))
-    if sale.opens_at <= timezone.now() and not approval.details["was_late"]:
-        raise NoLongerPossible(_("The opening has passed since. Press “Save and publish …” on its page again."))
+
+    def check(draft: Sale) -> None:
+        if terms_of_draft(draft) != approval.details["terms"]:
+            raise NoLongerPossible(_("The draft was changed since. Press “Save and publish …” on its page again."))
+        if draft.opens_at <= timezone.now() and not approval.details["was_late"]:
+            raise NoLongerPossible(_("The opening has passed since. Press “Save and publish …” on its page again."))
+
     try:
-        publish_sale(sale_id=sale.pk, made_by=approval.asked_by)
+        publish_sale(sale_id=sale.pk, made_by=approval.asked_by, check=check)
     except CannotPublish as refusal:
         raise NoLongerPossible(str(refusal)) from refusal
     except StoreUnreachable:

@@ -1,4 +1,4 @@
-"""Asks another person to approve a change of a sale that is above the shop's bounds."""
+"""Finds changes of a sale that are above the shop's bounds, under its lock, and asks another person to approve them."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -8,21 +8,32 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils import timezone
 
-from orders.approvals.approval_bounds import prices_need_another, units_need_another
+from orders.approvals.approval_bounds import added_units_need_another, prices_need_another
 from orders.approvals.approval_requests import Kind, ask, said_of
 from orders.approvals.approved_changes import terms_of_draft
 from seckill.live.staff_figures import name_of
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_form import ChangeForm
+from seckill.staff.permissions import AboveBound
 from seckill.staff.publish_page import Risk
 from shop.staff.admin_base import StaffAdmin
 
 
-def ask_to_add_units(model_admin: StaffAdmin, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
-    """Whether another person was asked. The form's token is the request's id, so a form sent twice asks once."""
+def check_added_units(item: SaleItem) -> None:
+    """Raises AboveBound."""
+    if added_units_need_another(item):
+        raise AboveBound
+
+
+def check_publishing(sale: Sale) -> None:
+    """Raises AboveBound."""
+    if prices_need_another(sale.items.select_related("variant")):
+        raise AboveBound
+
+
+def ask_to_add_units(model_admin: StaffAdmin, request: HttpRequest, item: SaleItem, form: ChangeForm) -> None:
+    """The form's token is the request's id, so a form sent twice asks once."""
     sent = form.cleaned_data
-    if not units_need_another(item, units=sent["units"]):
-        return False
     asked = ask(
         request_id=sent["token"],
         kind=Kind.ADD_UNITS,
@@ -33,15 +44,10 @@ def ask_to_add_units(model_admin: StaffAdmin, request: HttpRequest, item: SaleIt
         asked_by=cast(User, request.user),
     )
     model_admin.message_user(request, *said_of(asked))
-    return True
 
 
-def ask_to_publish(
-    model_admin: StaffAdmin, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
-) -> bool:
-    """Whether another person was asked. The points that were confirmed are the reason."""
-    if not prices_need_another(items):
-        return False
+def ask_to_publish(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, risks: Sequence[Risk]) -> None:
+    """The points that were confirmed are the reason."""
     asked = ask(
         request_id=uuid4(),
         kind=Kind.PUBLISH,
@@ -52,4 +58,3 @@ def ask_to_publish(
         asked_by=cast(User, request.user),
     )
     model_admin.message_user(request, *said_of(asked))
-    return True

@@ -1,13 +1,14 @@
-"""The orders of winners: one that ended passes its units on, and one that awaits payment is told by mail."""
+"""What comes of a draw's entries: an order that ended passes its units on, and everybody is told by mail."""
 
+from collections import defaultdict
 from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from orders.mails import sending
-from orders.models import LIVE, REFUNDS, Mail, Order, OrderStatus
+from orders.mails import line_mails, sending
+from orders.models import LIVE, REFUNDS, SOLD, Mail, Order, OrderStatus
 from seckill.models import LONGEST_HOLD, DrawEntry
 
 Status = DrawEntry.Status
@@ -45,6 +46,12 @@ def order_with(condition: Q) -> Exists:
     return Exists(Order.objects.filter(condition, reservation_id=OuterRef("reservation_id")))
 
 
+def count_paid(*, sale_id: int) -> int:
+    """How many winners have paid."""
+    won = DrawEntry.objects.filter(item__sale=sale_id, status=Status.WON)
+    return won.filter(order_with(Q(status__in=SOLD))).count()
+
+
 def tell_winners() -> int:
     """Queue a mail for each winner whose order awaits payment. Returns how many entries were looked at."""
     count = 0
@@ -68,3 +75,20 @@ def tell_batch() -> int:
         sending.enqueue(order_ids=list(waiting), kind=Mail.Kind.WON)
         DrawEntry.objects.filter(pk__in=reservation_of).update(told_at=Now())
     return len(reservation_of)
+
+
+def tell_losers() -> int:
+    """Queue the mails of a batch of entries that have not won. Returns for how many; the sweep goes on with the next.
+
+    One that has units by the time its mail is sent gets none (orders/mails/line_mails.py).
+    """
+    buyers_of: dict[int, list[int]] = defaultdict(list)
+    with transaction.atomic():
+        untold = DrawEntry.objects.select_for_update(skip_locked=True).filter(status=Status.NOT_WON, told_at=None)
+        entries = list(untold.order_by("pk").values_list("pk", "item_id", "buyer_id")[:BATCH_MAX])
+        for _pk, item_id, buyer_id in entries:
+            buyers_of[item_id].append(buyer_id)
+        for item_id, buyer_ids in buyers_of.items():
+            line_mails.enqueue(item_id=item_id, buyer_ids=buyer_ids)
+        DrawEntry.objects.filter(pk__in=[pk for pk, *_ in entries]).update(told_at=Now())
+    return len(entries)

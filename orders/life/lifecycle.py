@@ -129,6 +129,7 @@ class RefundOutcome(StrEnum):
     NOT_REFUNDABLE = "not_refundable"
     WRONG_AMOUNT = "wrong_amount"
     TOO_MANY_UNITS = "too_many_units"
+    ABOVE_BOUND = "above_bound"
     STARTED = "started"
 
 
@@ -168,10 +169,11 @@ def refund(
     return True
 
 
-def refund_amount(*, order_id: int, request: RefundRequest) -> RefundOutcome:
+def refund_amount(*, order_id: int, request: RefundRequest, bound_minor: int | None = None) -> RefundOutcome:
     """Refund an amount of a paid, shipped or completed order, which keeps its status while some money is left.
 
-    The last of the money ends the order. Units of a flash sale stay sold; `units_back` is about ordinary ones.
+    The last of the money ends the order. Units of a flash sale stay sold; `units_back` is about ordinary ones. No more
+    than `bound_minor` is refunded of the order in all, where it is given.
     """
     with transaction.atomic():
         order = Order.objects.select_for_update().get(pk=order_id)
@@ -186,6 +188,9 @@ def refund_amount(*, order_id: int, request: RefundRequest) -> RefundOutcome:
         lines = units_left(order)
         if any(not 0 <= units <= lines.get(line_id, 0) for line_id, units in request.units_of_line.items()):
             return RefundOutcome.TOO_MANY_UNITS
+        # Under the lock: with two forms at once, each alone may be below.
+        if bound_minor is not None and order.refunded_minor + request.amount_minor > bound_minor:
+            return RefundOutcome.ABOVE_BOUND
         record(order=order, payment=payment, request=request)
         end_if_all_goes_back(order)
     settle_now([order_id])

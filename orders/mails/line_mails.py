@@ -1,8 +1,9 @@
-"""The end of a waiting list: everybody in it is told, once, that nothing came back. Units that came have a mail of
-their order (Mail.Kind.FROM_LINE).
+"""Mails to those who got no units: in a waiting list at the end of its sale, and in a draw after it. Each is told once.
+Units that came have a mail of their order (Mail.Kind.FROM_LINE, Mail.Kind.WON).
 
-Rows are written in portions, then the item is marked. After a crash the portions are written again, and those that are
-there stay. The places stay in the store until the sale is archived: where staff open it again, they count again.
+Rows are written in portions, then the item or the entries are marked. After a crash the portions are written again, and
+those that are there stay. The places of a waiting list stay in the store until the sale is archived: where staff open
+it again, they count again.
 """
 
 import time
@@ -14,6 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Greatest, Now
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -23,7 +25,7 @@ from seckill import ledger
 from seckill.items.loop import for_each_item, until
 from seckill.line.line_ledger import portion_of_places
 from seckill.line.waiting_list import ended_lines
-from seckill.models import SaleItem
+from seckill.models import DrawEntry, SaleItem
 from seckill.phase import Phase
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.buyer_language import language_of
@@ -42,6 +44,8 @@ log = structlog.get_logger(__name__)
 
 # Places in one answer of the store, and rows in one statement.
 PORTION = 500
+# Of thousands that wait, a sweep sends so many: with one every five seconds, forty leave in a second.
+SENT_AT_ONCE_MAX = 200
 
 
 def tell_ended_lines(*, seconds_max: float) -> int:
@@ -78,8 +82,8 @@ def enqueue(*, item_id: int, buyer_ids: list[int]) -> int:
 
 
 def send_due(*, seconds_max: float) -> int:
-    """Send the mails that are due until there are none, the time is up or the server is away. Returns how many."""
-    return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max)
+    """Send the mails that are due: as many as one sweep may, until the time is up or the server is away."""
+    return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max, count_max=SENT_AT_ONCE_MAX)
 
 
 def claim_next() -> LineMail | None:
@@ -94,8 +98,13 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
     if not (mail.buyer.email and mail.buyer.is_active):
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return Delivery.NOT_SENT
+    message = message_to(mail)
+    if message is None:
+        # Should the units not be theirs after all, there will be another one.
+        LineMail.objects.filter(pk=mail.pk).delete()
+        return Delivery.NOT_SENT
     outcome = hand_over(
-        message_of_line(mail),
+        message,
         server=server,
         note_away=partial(wait_for_server, mail),
         note_refused=partial(schedule_retry, mail),
@@ -105,24 +114,58 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
     return outcome
 
 
-def message_of_line(mail: LineMail) -> EmailMultiAlternatives:
+def message_to(mail: LineMail) -> EmailMultiAlternatives | None:
+    """None if the buyer has won in the meantime."""
     with translation.override(language_of(user_id=mail.buyer_id)):
-        product, sale = str(mail.item.variant), str(mail.item.sale)
-        text = AccountMailText(
-            subject=" ".join((_("Nothing came back: %(product)s") % {"product": product}).split()),
-            name=mail.buyer.get_username(),
-            sentences=[
-                _("You waited for “%(product)s” in “%(sale)s”. The sale has ended, and no units came back for you.")
-                % {"product": product, "sale": sale},
-                _("Your place in the waiting list ends with the sale. Nothing was charged."),
-            ],
-            button=_("See the shop"),
-            url=settings.SHOP_URL,
-            if_not_you=_("You need not do anything."),
-        )
-        message = message_from(text, to=mail.buyer.email)
-    message.extra_headers |= headers_of(f"line.{mail.item_id}.{mail.pk}")
+        text = text_of_draw(mail) if mail.item.sale.has_draw else text_of_line(mail)
+        message = message_from(text, to=mail.buyer.email) if text else None
+    if message is not None:
+        message.extra_headers |= headers_of(f"line.{mail.item_id}.{mail.pk}")
     return message
+
+
+def text_of_line(mail: LineMail) -> AccountMailText:
+    product, sale = str(mail.item.variant), str(mail.item.sale)
+    return AccountMailText(
+        subject=one_line(_("Nothing came back: %(product)s") % {"product": product}),
+        name=mail.buyer.get_username(),
+        sentences=[
+            _("You waited for “%(product)s” in “%(sale)s”. The sale has ended, and no units came back for you.")
+            % {"product": product, "sale": sale},
+            _("Your place in the waiting list ends with the sale. Nothing was charged."),
+        ],
+        button=_("See the shop"),
+        url=settings.SHOP_URL,
+        if_not_you=_("You need not do anything."),
+    )
+
+
+def text_of_draw(mail: LineMail) -> AccountMailText | None:
+    entries = DrawEntry.objects.filter(item=mail.item_id, buyer=mail.buyer_id, status=DrawEntry.Status.NOT_WON)
+    entry = entries.first()
+    if entry is None:
+        return None
+    product = {"product": mail.item.variant}
+    return AccountMailText(
+        subject=one_line(_("The draw is over: %(product)s") % product),
+        name=mail.buyer.get_username(),
+        sentences=[
+            _("Your entry for “%(product)s” has not won.") % product,
+            _("Your place in the drawn order is %(place)d.") % {"place": entry.place or 0},
+            _(
+                "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some "
+                "come to you, we will write to you."
+            ),
+            _("On the page of the draw everybody can compute the result anew."),
+        ],
+        button=_("The draw"),
+        url=settings.SHOP_URL + reverse("draw", args=[mail.item.sale_id]),
+    )
+
+
+def one_line(text: str) -> str:
+    """A name may have a line break."""
+    return " ".join(text.split())
 
 
 def wait_for_server(mail: LineMail, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Mails to those who waited in vain."""
+"""Mails to those who got no units."""
 
 from django.conf import settings
 from django.db import models
@@ -9,7 +9,7 @@ from seckill.models import SaleItem
 
 
 class LineMail(models.Model):
-    """Tells a buyer that the sale has ended, and that nothing came back for them. One for each buyer and item.
+    """Tells a buyer that nothing came back until the end, or that their entry in a draw has not won. One for each item.
 
     There is no order that it could belong to. The row stays, so that nobody is told twice.
     """

@@ -47,13 +47,17 @@ class CheckedSaleAdmin(SaleAdmin):
     def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         return page.before_publishing(sale)
 
-    def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
-        return sale_approvals.ask_to_add_units(self, request, item, form)
+    def check_added_units(self, item: SaleItem) -> None:
+        sale_approvals.check_added_units(item)
 
-    def asks_to_publish(
-        self, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
-    ) -> bool:
-        return sale_approvals.ask_to_publish(self, request, sale, items, risks)
+    def check_publishing(self, sale: Sale) -> None:
+        sale_approvals.check_publishing(sale)
+
+    def ask_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> None:
+        sale_approvals.ask_to_add_units(self, request, item, form)
+
+    def ask_to_publish(self, request: HttpRequest, sale: Sale, risks: Sequence[Risk]) -> None:
+        sale_approvals.ask_to_publish(self, request, sale, risks)
 
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)

@@ -13,6 +13,7 @@ from orders.rehearsal.plan import BUYERS_FOR_A_UNIT
 from seckill.models import Sale
 from shop.http.client_address import network_of
 from shop.http.rate_limits import count_of, rate_of
+from shop.languages.kept_texts import filled
 
 # Passes are given from ten minutes before the opening on, and buyers sign in then.
 PREPARING_SECONDS = 600
@@ -30,6 +31,12 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
             ),
             proxies=settings.TRUSTED_PROXIES,
         )
+    if sale.has_draw:
+        text = _(
+            "A draw needs no passes, and people enter over hours: the limits have room. Trusted proxies: %(proxies)s."
+        )
+        yield good(text, proxies=settings.TRUSTED_PROXIES)
+        return
     items = list(sale.items.all())
     if len(items) > rate_of(settings.PASS_LIMIT).amount:
         yield warning(
@@ -39,12 +46,13 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
             limit=settings.PASS_LIMIT,
         )
     buyers = sum(item.quantity or 0 for item in items) * BUYERS_FOR_A_UNIT
-    most = max((item.quantity or 0 for item in items), default=0) * BUYERS_FOR_A_UNIT
+    # In a waiting room, people ask for a pass one after another, when they are called.
+    most = 0 if sale.has_room else max((item.quantity or 0 for item in items), default=0) * BUYERS_FOR_A_UNIT
     passes, sign_ins = allowed(settings.PASS_LIMIT_BY_NETWORK), allowed(settings.SIGN_IN_LIMIT_BY_ADDRESS)
+    can = _("%(sign_ins)s can sign in") if sale.has_room else _("%(sign_ins)s can sign in and %(passes)s get a pass")
     values = {
         "buyers": f"{buyers:,}",
-        "passes": f"{passes:,}",
-        "sign_ins": f"{sign_ins:,}",
+        "can": filled(can, sign_ins=f"{sign_ins:,}", passes=f"{passes:,}"),
         "proxies": settings.TRUSTED_PROXIES,
         "share": f"{buyers // SHARE_OF_ONE_ADDRESS:,}",
     }
@@ -52,7 +60,7 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
         yield warning(
             _(
                 "TRUSTED_PROXIES is 0. If a proxy is in front, all of about %(buyers)s buyers count as one address, of "
-                "which %(sign_ins)s can sign in and %(passes)s get a pass in the ten minutes before the opening."
+                "which %(can)s in the ten minutes before the opening."
             ),
             _("Set TRUSTED_PROXIES to the number of proxies that append to X-Forwarded-For, unless there is none."),
             **values,
@@ -61,8 +69,7 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
         yield warning(
             _(
                 "About %(buyers)s buyers are expected. A hundredth of them, %(share)s, may share one address, such as "
-                "that of a mobile network, of which %(sign_ins)s can sign in and %(passes)s get a pass in the ten "
-                "minutes before the opening."
+                "that of a mobile network, of which %(can)s in the ten minutes before the opening."
             ),
             _("Raise SIGN_IN_LIMIT_BY_ADDRESS and PASS_LIMIT_BY_NETWORK for this sale (docs/settings.md)."),
             **values,
@@ -70,8 +77,8 @@ def look_at_limits(sale: Sale) -> Iterator[Finding]:
     else:
         yield good(
             _(
-                "The limits have room: of one address %(sign_ins)s buyers can sign in and %(passes)s get a pass in the "
-                "ten minutes before the opening; about %(buyers)s are expected. Trusted proxies: %(proxies)s."
+                "The limits have room: of the buyers of one address, %(can)s in the ten minutes before the opening; "
+                "about %(buyers)s are expected. Trusted proxies: %(proxies)s."
             ),
             **values,
         )

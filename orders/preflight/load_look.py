@@ -43,6 +43,9 @@ def look_at_load(sale: Sale) -> Iterator[Finding]:
     measured_on = results.get("machine", {})
     machine = f"{measured_on.get('processor', '?')}, {measured_on.get('cores', '?')}"
     yield drain_finding(units, costs, machine=machine, processes=processes_of(QUEUE))
+    if sale.has_draw:
+        yield good(_("In a draw nobody has to be fast, so no crowd is expected at the opening."))
+        return
     if max(units) > settings.SECKILL_BACKLOG_MAX:
         yield warning(
             _(

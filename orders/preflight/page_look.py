@@ -74,12 +74,13 @@ def look_at_pages(sale: Sale) -> Iterator[Finding]:
 
 
 def paths_of(sale: Sale) -> list[str]:
-    """The home page, the products and the sale, in each language; and the live figures of the sale."""
+    """The home page, the products, the sale and its draw, in each language; and the live figures of the sale."""
     products = {item.variant.product for item in sale.items.select_related("variant__product")[:PRODUCTS_MAX]}
     with override(settings.LANGUAGE_CODE):
         pages = ["/", *sorted(product.get_absolute_url() for product in products)]
         if sale.is_published:
             pages.append(sale.get_absolute_url())
+            pages += [reverse("draw", args=[sale.pk])] if sale.has_draw else []
     paths = [path_in(code, path) for path in pages for code, _name in settings.LANGUAGES]
     return [*paths, reverse("api-sale-live", args=[sale.pk])] if sale.is_published else paths
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from django.db import DatabaseError
 from django.utils.translation import gettext_lazy as _
 
+from orders.preflight.admission_look import look_at_admission
 from orders.preflight.finding import Finding, stop
 from orders.preflight.limit_look import look_at_limits
 from orders.preflight.load_look import look_at_load
@@ -40,6 +41,7 @@ class Look(NamedTuple):
 LOOKS: tuple[Look, ...] = (
     Look(_("Opening and end"), look_at_window),
     Look(_("Terms and publishing"), look_at_terms),
+    Look(_("Admission"), look_at_admission),
     Look(_("Languages"), look_at_languages),
     Look(_("Settings and durability"), look_at_settings),
     Look(_("Clocks"), look_at_clocks),

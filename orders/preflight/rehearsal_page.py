@@ -21,8 +21,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldBooleanWidget
 from orders.models import Rehearsal
 from orders.preflight.finding import listed
 from orders.preflight.page import sale_of
-from orders.preflight.rehearsal_verdict import Report, findings_of, worst_of
-from orders.preflight.rehearsal_words import ENDINGS, words_of
+from orders.preflight.rehearsal_verdict import ENDINGS, Report, findings_of, words_of, worst_of
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, check_allowed, sales_of_now, usual_buyers
 from orders.rehearsal.rehearsal_report import last_report
 from orders.rehearsal.running import end_silent, run_in_worker, start

@@ -1,4 +1,4 @@
-"""What a rehearsal's report means, in plain words: lines as those of the pre-flight, good, a warning or a stop."""
+"""What a rehearsal's report means, in plain words: lines as those of the pre-flight, and what the buyers were told."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from orders.preflight.finding import Finding, Verdict, good, stop, warning
+from orders.rehearsal.crowd import NO_ANSWER, NOT_SENT
+from seckill.outcomes import HTTP, Outcome
+from shop.languages.kept_texts import Text
 
 # A hundredth of the buyers wait longer. After a second people notice, after five they think that the shop is broken.
 NOTICED_MS, BROKEN_MS = 1_000, 5_000
@@ -19,6 +22,17 @@ RETURN_SECONDS_MAX = 60.0
 BUSY_PERCENT_MAX = 90
 
 Report = Mapping[str, Any]
+
+ENDINGS: dict[Verdict, Text] = {
+    Verdict.GOOD: _("The rehearsal went well."),
+    Verdict.WARNING: _("The rehearsal went through, with something to look at."),
+    Verdict.STOP: _("The rehearsal failed: a promise to buyers did not hold."),
+}
+# What is no answer of the shop.
+OTHERS: dict[str, Text] = {
+    NO_ANSWER: _("No answer"),
+    NOT_SENT: _("Had not asked when the time was up"),
+}
 
 
 def findings_of(report: Report) -> list[Finding]:
@@ -130,3 +144,10 @@ def about_returns(report: Report) -> Iterator[Finding]:
         )
     elif report["late"]:
         yield good(_("%(late)s late buyers asked for units that were left or came back, and all heard yes."), **report)
+
+
+def words_of(report: Report) -> Iterator[tuple[Text, int]]:
+    """How many buyers were told what, the most first."""
+    titles = {outcome.value: HTTP[outcome].title for outcome in Outcome} | OTHERS
+    for word, count in report["words"].items():
+        yield titles.get(word, word), count

@@ -1,14 +1,14 @@
-"""`POST /api/v1/reminders/`: a mail before a sale opens, or when something is back."""
+"""`/api/v1/reminders/`: wanting a mail before a sale opens, or when something is back, and wanting it no more."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.http import Http404
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import AllowAny, BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,27 +18,34 @@ from orders.reminders import subscribing
 from orders.reminders.reminder_target import Target, find_target
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
-from shop.http.problem_codes import BODY_REFUSALS
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.rate_limits import take
-from shop.http.serializers import StrictSerializer
+from shop.http.serializers import QueryParameters, StrictSerializer
 from shop.models import Variant
 
 # Beyond it, PostgreSQL has no such number.
 ID_MAX = 2**63 - 1
 
 
-class ReminderRequestSerializer(StrictSerializer):
+class AboutSerializer(StrictSerializer):
     sale = serializers.IntegerField(min_value=1, max_value=ID_MAX, required=False, help_text="That will open.")
     item = serializers.IntegerField(min_value=1, max_value=ID_MAX, required=False, help_text="Of a sale.")
     sku = serializers.CharField(max_length=64, required=False, help_text="Of an ordinary product.")
-    email = serializers.EmailField(
-        max_length=EMAIL_LENGTH_MAX, required=False, help_text="Without it, the confirmed address of the account."
-    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len({"sale", "item", "sku"} & attrs.keys()) != 1:
             raise serializers.ValidationError({"sale": _("Send exactly one of sale, item and sku.")})
         return attrs
+
+
+class ReminderQuery(QueryParameters, AboutSerializer):
+    """What the mail would be about, in the query of the address."""
+
+
+class ReminderRequestSerializer(AboutSerializer):
+    email = serializers.EmailField(
+        max_length=EMAIL_LENGTH_MAX, required=False, help_text="Without it, the confirmed address of the account."
+    )
 
 
 class ReminderSerializer(serializers.Serializer[Any]):
@@ -50,13 +57,9 @@ class ReminderSerializer(serializers.Serializer[Any]):
 
 
 class ReminderView(JsonAPIView):
-    """Ask for one mail: before a sale opens, or when an item or a product that is sold out is back.
-
-    Signed in, for the confirmed address of the account; for any other address its owner is asked first. The answer is
-    the same whether that was done before. Repeating the call makes no second mail.
-    """
-
-    permission_classes = (AllowAny,)
+    def get_permissions(self) -> list[BasePermission]:
+        is_deletion = self.request is not None and self.request.method == "DELETE"
+        return [IsAuthenticated() if is_deletion else AllowAny()]
 
     @extend_schema(
         request=ReminderRequestSerializer,
@@ -66,6 +69,11 @@ class ReminderView(JsonAPIView):
         },
     )
     def post(self, request: Request) -> Response:
+        """Ask for one mail: before a sale opens, or when an item or a product that is sold out is back.
+
+        Signed in, for the confirmed address of the account; for any other address its owner is asked first. The answer
+        is the same whether that was done before. Repeating the call makes no second mail.
+        """
         body = ReminderRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         take(action="reminder", rate=settings.REMINDER_LIMIT, key=client_network(request._request))
@@ -82,15 +90,38 @@ class ReminderView(JsonAPIView):
         subscribing.subscribe_guest(target=target, email=email, language=language)
         return answer(target, "to_confirm")
 
+    @extend_schema(
+        parameters=[ReminderQuery],
+        responses={
+            204: OpenApiResponse(description="The account waits for no such mail."),
+            **refusals(*TOKEN_REFUSALS, "csrf_failed", "invalid", "too_many_attempts"),
+        },
+    )
+    def delete(self, request: Request) -> Response:
+        """Want a mail no more, also one that was asked for as a guest with the confirmed address of the account.
+
+        An address without an account stops its mails by the link in each.
+        """
+        asked = ReminderQuery.of(request)
+        take(action="reminder", rate=settings.REMINDER_LIMIT, key=client_network(request._request))
+        kind, pk = kind_and_id(asked)
+        if pk is not None:
+            subscribing.stop_one(kind=kind, pk=pk, user_id=cast(int, request.user.pk))
+        return Response(status=204)
+
+
+def kind_and_id(asked: dict[str, Any]) -> tuple[str, int | None]:
+    """The column of Reminder, and the id; None for a SKU that does not exist."""
+    if "sku" in asked:
+        return "variant", Variant.objects.filter(sku=asked["sku"]).values_list("pk", flat=True).first()
+    (kind,) = {"sale", "item"} & asked.keys()
+    return kind, asked[kind]
+
 
 def target_asked_for(asked: dict[str, Any]) -> Target:
     """Raises Http404 where nothing is to be waited for."""
-    if "sku" in asked:
-        pk = Variant.objects.filter(sku=asked["sku"]).values_list("pk", flat=True).first()
-        target = find_target("variant", pk) if pk else None
-    else:
-        (kind,) = {"sale", "item"} & asked.keys()
-        target = find_target(kind, asked[kind])
+    kind, pk = kind_and_id(asked)
+    target = find_target(kind, pk) if pk is not None else None
     if target is None or not target.is_open:
         raise Http404
     return target

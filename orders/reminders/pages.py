@@ -48,7 +48,7 @@ def ask(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         except LimitReached as error:
             return limit_reached(request, error)
         if user_id and "stop" in request.POST:
-            subscribing.stop_one(target=target, user_id=user_id)
+            subscribing.stop_one(kind=target.kind, pk=target.pk, user_id=user_id)
         elif user_id and email:
             language = get_language() or settings.LANGUAGE_CODE
             subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language)

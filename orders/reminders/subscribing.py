@@ -129,8 +129,10 @@ def stop_all(*, mailbox: str) -> int:
     return count
 
 
-def stop_one(*, target: Target, user_id: int) -> int:
-    count, _rows = Reminder.objects.filter(**{target.kind: target.pk}, user=user_id).delete()
+def stop_one(*, kind: str, pk: int, user_id: int) -> int:
+    """The account wants this mail no more, also if its owner has asked for it as a guest."""
+    emails = {confirmed_address(user_id)} - {""}
+    count, _rows = reminders_of_person(user_id, emails=emails).filter(**{kind: pk}).delete()
     return count
 
 

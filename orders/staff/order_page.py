@@ -98,9 +98,6 @@ class OrderPage(OrderCorrections):
                 "must be paid back by staff."
             )
             return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
-        if asked := ask_another(request, form):
-            self.message_user(request, *asked)
-            return None
         outcome = make_refund(request, form)
         if outcome is RefundOutcome.STARTED:
             self.log_change(request, order, history_of(form))
@@ -108,6 +105,8 @@ class OrderPage(OrderCorrections):
             if captured_payment(order) is None:
                 said = _("Pay this money back to the buyer now, then press “%(button)s”.")
                 self.message_user(request, said % {"button": PAID_BACK_TITLE}, messages.WARNING)
+        elif outcome is RefundOutcome.ABOVE_BOUND:
+            self.message_user(request, *ask_another(request, form))
         elif outcome is RefundOutcome.REPEATED:
             self.message_user(request, _("This refund was made before; it is not made twice."), messages.INFO)
         else:

@@ -5,6 +5,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -124,24 +125,25 @@ def units_name(line_id: int) -> str:
 
 
 def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
-    """All that is left ends the order; a part leaves it as it is."""
+    """All that is left ends the order; a part leaves it as it is. Above the shop's bound nothing is done."""
     sent, order, made_by = form.cleaned_data, form.order, cast(User, request.user)
     if Refund.objects.filter(pk=sent["refund_id"]).exists():
         return RefundOutcome.REPEATED
     more = {"units_back": sent["units_back"], "reason": sent["reason"], "made_by": made_by}
     if sent["amount"] == form.left_minor and order.status in SOLD:
+        # With what was refunded before it is the order's whole amount, which no other form changes.
+        if refund_needs_another(order, amount_minor=sent["amount"]):
+            return RefundOutcome.ABOVE_BOUND
         done = lifecycle.refund(order_id=order.pk, **more)
         return RefundOutcome.STARTED if done else RefundOutcome.NOT_REFUNDABLE
     units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines}
     asked = RefundRequest(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
-    return lifecycle.refund_amount(order_id=order.pk, request=asked)
+    return lifecycle.refund_amount(order_id=order.pk, request=asked, bound_minor=settings.APPROVAL_REFUND_ABOVE)
 
 
-def ask_another(request: HttpRequest, form: RefundForm) -> tuple[str, int] | None:
-    """Ask for the approval that the refund needs, and say so, with the level of the message. None if it needs none."""
+def ask_another(request: HttpRequest, form: RefundForm) -> tuple[str, int]:
+    """Ask for the approval that the refund needs, and say so, with the level of the message."""
     sent, order = form.cleaned_data, form.order
-    if not refund_needs_another(order, amount_minor=sent["amount"]):
-        return None
     details = {
         "amount_minor": sent["amount"],
         "currency": order.currency,

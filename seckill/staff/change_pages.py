@@ -1,6 +1,6 @@
 """The pages where staff change a running sale: a form with a preview; a POST makes the change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,6 +22,7 @@ from seckill.live.staff_figures import name_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
 from seckill.staff.change_preview import as_typed, in_stock, preview_of, preview_texts
+from seckill.staff.permissions import AboveBound
 
 LEVELS = {
     SaleChange.Status.APPLIED: messages.SUCCESS,
@@ -134,11 +135,12 @@ def change_page(
     sale_id: int,
     kind: str,
     item_id: int | None,
-    asks_another: Callable[[HttpRequest, SaleItem, ChangeForm], bool],
+    check_units: Callable[[SaleItem], None],
+    ask_another: Callable[[HttpRequest, SaleItem, ChangeForm], None],
 ) -> HttpResponse:
     """Show the form of one change. A POST makes it; its result is shown on the page of the sale.
 
-    `asks_another` leaves the addition of units to the approval of another person, where an upper floor says so.
+    Where `check_units` finds too many units added, nothing is changed, and `ask_another` asks for another's approval.
     """
     if kind not in TITLES or (Kind(kind) in OF_ITEM) != (item_id is not None):
         raise Http404
@@ -152,31 +154,39 @@ def change_page(
         messages.error(request, _("This sale is over. To change its units, first move its end to a later time."))
         return redirect("admin:seckill_sale_change", sale.pk)
     form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
-    is_valid = form.is_valid()
-    if is_valid and item and change_kind == Kind.ADD_UNITS and asks_another(request, item, form):
-        return redirect("admin:seckill_sale_change", sale.pk)
-    if is_valid and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
-        return redirect("admin:seckill_sale_change", sale.pk)
+    if form.is_valid():
+
+        def on_new(new: Sequence[SaleChange]) -> None:
+            """In the transaction that writes the change, so that of two forms at once the second one sees the first."""
+            if item and change_kind == Kind.ADD_UNITS:
+                check_units(item)
+            model_admin.log_change(request, sale, f"{name_of(item) if item else sale}: {request_text(new[0])}")
+
+        try:
+            if make_and_report(request, form, kind=change_kind, sale=sale, item=item, on_new=on_new):
+                return redirect("admin:seckill_sale_change", sale.pk)
+        except AboveBound:
+            assert item is not None
+            ask_another(request, item, form)
+            return redirect("admin:seckill_sale_change", sale.pk)
     return render_form(model_admin, request, form, kind=change_kind, sale=sale, item=item)
 
 
 def make_and_report(
-    model_admin: "ModelAdmin[Sale]",
     request: HttpRequest,
     form: ChangeForm,
     *,
     kind: SaleChange.Kind,
     sale: Sale,
     item: SaleItem | None,
+    on_new: Callable[[Sequence[SaleChange]], object],
 ) -> bool:
     """Make the change and show its result. False if a rule forbids it; the form then shows the error."""
     try:
         changes = make_change(
             kind=kind,
             made_by=cast(User, request.user),
-            on_new=lambda new: model_admin.log_change(
-                request, sale, f"{name_of(item) if item else sale}: {request_text(new[0])}"
-            ),
+            on_new=on_new,
             item_id=item.pk if item else None,
             sale_id=None if item else sale.pk,
             **form.cleaned_data,

@@ -1,10 +1,14 @@
-"""Which staff see sales, and lists that they can only read."""
+"""Which staff see sales, lists that they can only read, and changes that one person alone may not make."""
 
 from typing import Any
 
 from django.http import HttpRequest
 
 from shop.staff.admin_base import ModelAdmin
+
+
+class AboveBound(Exception):
+    """Another person has to approve the change, so it is not made."""
 
 
 def may_see_sales(request: HttpRequest) -> bool:

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy
 from seckill.live.staff_figures import names_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
+from seckill.staff.permissions import AboveBound
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
 from shop.prices.price_field import price_text
@@ -83,12 +84,13 @@ def publish_page(
     *,
     sale_id: int,
     more_risks: Callable[[Sale], tuple[list[Risk], dict[str, Any]]],
-    asks_another: Callable[[HttpRequest, Sale, Sequence[SaleItem], Sequence[Risk]], bool],
+    check: Callable[[Sale], None],
+    ask_another: Callable[[HttpRequest, Sale, Sequence[Risk]], None],
 ) -> HttpResponse:
     """Show the terms and ask for confirmation; only a POST that confirms each risk publishes.
 
     `more_risks` finds those that an upper floor knows of, and what the page shows about them (`before_template`);
-    `asks_another` leaves it to the approval of another person, where an upper floor says so.
+    where its `check` does not let one person publish, `ask_another` asks for the approval of another one.
     """
     with transaction.atomic():
         sale = model_admin.get_object(request, str(sale_id))
@@ -107,8 +109,10 @@ def publish_page(
     risks = [*risks_of(sale, rows, now=timezone.now()), *others]
     confirmed = set(request.POST.getlist("confirmed"))
     if request.method == "POST" and confirmed.issuperset(risk.key for risk in risks):
-        if not asks_another(request, sale, items, risks):
-            publish_and_report(model_admin, request, sale)
+        try:
+            publish_and_report(model_admin, request, sale, check=check)
+        except AboveBound:
+            ask_another(request, sale, risks)
         return redirect(model_admin.page_of(sale))
     context = {
         **model_admin.admin_site.each_context(request),
@@ -154,11 +158,13 @@ def risks_of(sale: Sale, rows: Iterable[Row], *, now: datetime) -> Iterable[Risk
             yield Risk(f"buyer-{item.pk}-{item.per_buyer_max}", text % figures)
 
 
-def publish_and_report(model_admin: StaffAdmin, request: HttpRequest, sale: Sale) -> None:
-    """Publish the sale and show the result. A published sale is not touched."""
+def publish_and_report(
+    model_admin: StaffAdmin, request: HttpRequest, sale: Sale, *, check: Callable[[Sale], None]
+) -> None:
+    """Publish the sale and show the result. A published sale is not touched. Raises what `check` does."""
     level = messages.SUCCESS
     try:
-        if publish_sale(sale_id=sale.pk, made_by=cast(User, request.user)):
+        if publish_sale(sale_id=sale.pk, made_by=cast(User, request.user), check=check):
             text = _("“%(sale)s” is published.")
             model_admin.log_change(request, sale, _("Published."))
         else:

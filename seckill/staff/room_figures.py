@@ -1,4 +1,4 @@
-"""The figures of a waiting room for staff, as text."""
+"""The figures of a waiting room for staff."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy
 from seckill.live.staff_figures import NO_NUMBER
 from seckill.models import Sale
 from seckill.store.client import StoreUnreachable
-from seckill.waiting_room.room_ledger import Room, RoomState, read_room
+from seckill.waiting_room.room_ledger import RoomState, read_room
 
 # In the order in which the page shows them. The names are also those of the figures that a script renews.
 LABELS = {
@@ -26,22 +26,29 @@ STATES = {
 }
 
 
-def room_figures(sale: Sale) -> dict[str, str]:
-    """By the names of LABELS; empty for a sale without a waiting room."""
-    if not sale.has_room:
-        return {}
+def room_numbers(sale_id: int) -> dict[str, int | str | None]:
+    """By the names of LABELS; None where the store does not say it."""
     try:
-        room = read_room(sale_id=sale.pk)
+        room = read_room(sale_id=sale_id)
     except StoreUnreachable:
         room = None
     if room is None:
-        return dict.fromkeys(LABELS, NO_NUMBER)
-    numbers = (room.arrivals, room.waiting, room.called, room.entered, room.inside)
-    return dict(zip(LABELS, (*map(str, numbers), pace_text(sale, room), str(STATES[room.state])), strict=True))
+        return dict.fromkeys(LABELS)
+    numbers = (room.arrivals, room.waiting, room.called, room.entered, room.inside, room.pace or None)
+    return dict(zip(LABELS, (*numbers, room.state.value), strict=True))
 
 
-def pace_text(sale: Sale, room: Room) -> str:
+def room_figures(sale: Sale) -> dict[str, str]:
+    """The same as text; empty for a sale without a waiting room."""
+    if not sale.has_room:
+        return {}
+    numbers = room_numbers(sale.pk)
+    texts = {name: NO_NUMBER if number is None else str(number) for name, number in numbers.items()}
+    if state := numbers["room_state"]:
+        texts |= {"room_pace": pace_text(sale, texts["room_pace"]), "room_state": str(STATES[RoomState(str(state))])}
+    return texts
+
+
+def pace_text(sale: Sale, pace: str) -> str:
     """The pace of now, and whether staff have set it."""
-    if sale.pace:
-        return str(sale.pace)
-    return _("%(pace)s (automatic)") % {"pace": room.pace or NO_NUMBER}
+    return str(sale.pace) if sale.pace else _("%(pace)s (automatic)") % {"pace": pace}

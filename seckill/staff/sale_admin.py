@@ -71,23 +71,35 @@ class SaleAdmin(WithHistory, StaffAdmin):
         ]
 
     def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
-        asks_another = self.asks_to_add_units
-        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id, asks_another=asks_another)
+        return change_page(
+            self,
+            request,
+            sale_id=sale_id,
+            kind=kind,
+            item_id=item_id,
+            check_units=self.check_added_units,
+            ask_another=self.ask_to_add_units,
+        )
 
     def publish_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
         return publish_page(
-            self, request, sale_id=sale_id, more_risks=self.more_risks, asks_another=self.asks_to_publish
+            self,
+            request,
+            sale_id=sale_id,
+            more_risks=self.more_risks,
+            check=self.check_publishing,
+            ask_another=self.ask_to_publish,
         )
 
-    def asks_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> bool:
-        """Whether an upper floor has asked another person to approve it instead."""
-        return False
+    # An upper floor has bounds for one person. These are called under the sale's lock, and raise AboveBound.
+    def check_added_units(self, item: SaleItem) -> None: ...
 
-    def asks_to_publish(
-        self, request: HttpRequest, sale: Sale, items: Sequence[SaleItem], risks: Sequence[Risk]
-    ) -> bool:
-        """Whether an upper floor has asked another person to approve it instead. `risks` are those confirmed."""
-        return False
+    def check_publishing(self, sale: Sale) -> None: ...
+
+    # Then it asks another person.
+    def ask_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> None: ...
+
+    def ask_to_publish(self, request: HttpRequest, sale: Sale, risks: Sequence[Risk]) -> None: ...
 
     def more_risks(self, sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
         """What an upper floor wants to be confirmed before publishing, and what the page shows about it."""

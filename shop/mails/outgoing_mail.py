@@ -7,6 +7,7 @@ again `CLAIMED_FOR` later. Mail cannot promise more than "at least once".
 """
 
 import contextlib
+import math
 import smtplib
 import time
 from collections.abc import Callable, Iterable
@@ -42,16 +43,20 @@ class Delivery(StrEnum):
 
 
 def send_each(
-    *, claim_next: Callable[[], Row | None], deliver: Callable[[Row, Any], Delivery], seconds_max: float
+    *,
+    claim_next: Callable[[], Row | None],
+    deliver: Callable[[Row, Any], Delivery],
+    seconds_max: float,
+    count_max: float = math.inf,
 ) -> int:
     """Send the mails that are due, one after the other over one connection. Returns how many were sent.
 
-    Stops when none is due, when the time is up, and when the server cannot be reached or does not answer.
+    Stops when none is due, when the time is up or so many are sent, and when the server is away or does not answer.
     """
     started, sent = time.monotonic(), 0
     server = get_connection()
     try:
-        while time.monotonic() - started <= seconds_max and (mail := claim_next()):
+        while sent < count_max and time.monotonic() - started <= seconds_max and (mail := claim_next()):
             outcome = deliver(mail, server)
             sent += outcome is Delivery.SENT
             if outcome is Delivery.NO_ANSWER:

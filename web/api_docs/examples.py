@@ -103,6 +103,14 @@ curl -s $API/reminders/ -H "$JSON" \\
 """,
     ),
     CallExample(
+        "Sales",
+        "DELETE",
+        "/api/v1/reminders/",
+        "delete_reminder",
+        "Want such a mail no more",
+        'curl -s -X DELETE "$API/reminders/?item=$ITEM" -H "Authorization: Bearer $TOKEN"',
+    ),
+    CallExample(
         "Waiting room",
         "POST",
         "/api/v1/sales/{sale_id}/queue/",

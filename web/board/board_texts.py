@@ -4,6 +4,12 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from seckill.models import Sale
+from seckill.staff.draw_figures import LABELS as DRAW_LABELS
+from seckill.staff.room_figures import LABELS as ROOM_LABELS
+from seckill.staff.room_figures import STATES
+from shop.languages.kept_texts import Text
+
 
 @dataclass(frozen=True, slots=True)
 class Away:
@@ -14,15 +20,32 @@ class Away:
     unknown: str
 
 
-def script_texts() -> dict[str, str]:
+def script_texts(sale: Sale) -> dict[str, str]:
     """What seckill/static/seckill/board.js writes."""
+    asked = _("%(asked)s asked in the last minute, %(yes)s were told yes. Left: %(left)s.")
+    drawn = _("%(draw_entries)s entries, %(draw_won)s winners now, %(draw_paid)s have paid. Left: %(left)s.")
     return {
         "lost": _("The shop does not answer. These figures are those of %s."),
         "signed_out": _("These figures are no longer renewed: sign in again."),
         "unlimited": _("unlimited"),
-        "summary": _("%(asked)s asked in the last minute, %(yes)s were told yes. Left: %(left)s."),
+        "summary": drawn if sale.has_draw else asked,
         "highest": _("highest: %s in a second"),
     }
+
+
+def cells_of(sale: Sale) -> list[tuple[str, Text, dict[str, Text]]]:
+    """The figures of a draw or a waiting room: name, label, and the words of those that are no numbers."""
+    if sale.has_draw:
+        # The steps above the figures show the stage.
+        labels: dict[str, Text] = {name: label for name, label in DRAW_LABELS.items() if name != "draw_stage"}
+        passed_on = labels.pop("draw_passed_on")
+        labels |= {"draw_asked": _("asked to pay now"), "draw_paid": _("winners who have paid")}
+        labels["draw_passed_on"] = passed_on
+        return [(name, label, {}) for name, label in labels.items()]
+    if sale.has_room:
+        states: dict[str, Text] = {state.value: text for state, text in STATES.items()}
+        return [(name, label, states if name == "room_state" else {}) for name, label in ROOM_LABELS.items()]
+    return []
 
 
 def sources() -> list[Away]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db.models import Count
 
+from orders.life.draw_results import count_paid
 from orders.models import OrderLine
 from orders.report.order_figures import WAS_PAID
 from seckill import ledger
@@ -26,7 +27,9 @@ from seckill.live.answer_groups import GROUPS
 from seckill.models import Sale, SaleChange
 from seckill.outbox import outbox
 from seckill.outbox.outbox import Waiting
+from seckill.staff.draw_figures import draw_numbers
 from seckill.staff.phase_filter import state_of
+from seckill.staff.room_figures import room_numbers
 from shop.background.bounded_thread import BoundedThread
 from shop.times.timestamps import now_ms
 from web.board.source import Source
@@ -63,14 +66,21 @@ class Units:
     counters: dict[int, Counters | None]
     waiting: dict[int, Waiting]
     in_line: dict[int, int]
+    # Of a waiting room.
+    room: dict[str, int | str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """By item: orders, and paid ones among them; the counters of archived items. `version` changes with the sale."""
+    """By item: orders, and paid ones among them; the counters of archived items. `version` changes with the sale.
+
+    `draw` has the figures of a draw.
+    """
 
     counts: dict[int, tuple[int, int]]
     archived: dict[int, Counters]
+    draw: dict[str, int | str]
+    has_room: bool
     version: str
 
 
@@ -90,8 +100,8 @@ class Board:
         )
         # What each said last.
         self._answers = Answers({}, {})
-        self._units = Units({}, {}, {})
-        self._orders = Orders({}, {}, "")
+        self._units = Units({}, {}, {}, {})
+        self._orders = Orders({}, {}, {}, has_room=False, version="")
         # Seconds in which the cache was away, so that nobody knows what was asked.
         self._lost: set[int] = set()
         # One range for a whole answer: a second may end while it is made.
@@ -111,7 +121,9 @@ class Board:
         self._shown = shown_seconds()
         item_ids, seconds = self._item_ids, self._seconds_to_read()
         self._cache.ask(lambda: read_answers(item_ids, seconds))
-        self._store.ask(lambda: read_units(item_ids))
+        # PostgreSQL has said by the second time whether there is a room.
+        room_of = self._sale_id if self._orders.has_room else None
+        self._store.ask(lambda: read_units(item_ids, room_of))
         self._database.ask(lambda: read_orders(self._sale_id))
         until_s = time.monotonic() + ANSWER_SECONDS
         self._store_answers(self._cache.answer(until_s=until_s))
@@ -152,6 +164,7 @@ class Board:
                 for group, words in GROUPS.items()
             },
             "minute": +minute,
+            "more": {**self._orders.draw, **self._units.room},
             "items": {item_id: self._item(item_id) for item_id in self._item_ids},
             "version": self._orders.version,
         }
@@ -182,10 +195,11 @@ def read_answers(item_ids: Sequence[int], seconds: Sequence[int]) -> Answers:
     return Answers(answer_counts.of_items(item_ids), answer_counts.of_seconds(item_ids, seconds))
 
 
-def read_units(item_ids: Sequence[int]) -> Units:
-    """Raises StoreUnreachable."""
+def read_units(item_ids: Sequence[int], room_of: int | None) -> Units:
+    """`room_of` is the sale if it has a waiting room. Raises StoreUnreachable."""
     in_line = count_waiting(item_ids=item_ids)
-    return Units(ledger.read_many(item_ids=item_ids), outbox.waiting(item_ids=item_ids), in_line)
+    room = room_numbers(room_of) if room_of is not None else {}
+    return Units(ledger.read_many(item_ids=item_ids), outbox.waiting(item_ids=item_ids), in_line, room)
 
 
 def read_orders(sale_id: int) -> Orders:
@@ -196,7 +210,16 @@ def read_orders(sale_id: int) -> Orders:
     counts = {item.pk: (0, 0) for item in items} | {item_id: (orders, paid) for item_id, orders, paid in counted}
     changes = SaleChange.objects.filter(item__sale=sale).order_by("-pk").values_list("pk", "status")
     archived = {item.pk: final_counters(item, now=sale.closes_at) for item in items if item.archived_at}
-    return Orders(counts, archived, f"{state_of(sale)} {changes.first() or ''}")
+    draw = draw_of(sale_id) if sale.has_draw else {}
+    version = f"{state_of(sale)} {changes.first() or ''}"
+    return Orders(counts, archived, draw, has_room=sale.has_room, version=version)
+
+
+def draw_of(sale_id: int) -> dict[str, int | str]:
+    """Its figures on the sale's page, and how many winners have paid or are asked to. Three statements."""
+    found, paid = draw_numbers(sale_id), count_paid(sale_id=sale_id)
+    asked = int(found["draw_won"]) - int(found["draw_unreserved"]) - paid
+    return found | {"draw_paid": paid, "draw_asked": max(asked, 0)}
 
 
 class Boards:

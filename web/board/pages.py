@@ -27,10 +27,11 @@ from seckill.models import Sale
 from seckill.phase import Phase
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, is_over
+from seckill.staff.draw_figures import STAGES
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
 from shop.http.compression import uncompressed
-from web.board.board_texts import script_texts, sources
+from web.board.board_texts import cells_of, script_texts, sources
 from web.board.figures import Boards
 
 TOKEN_SECONDS = 3600
@@ -75,9 +76,11 @@ def board_page(request: HttpRequest, sale_id: int) -> HttpResponse:
         ],
         "journal": journal_of(sale, names=names),
         "groups": group_names(),
-        "words": word_names() | (rule_names() if sale.has_rules else {}),
+        "words": ({} if sale.has_draw else word_names()) | (rule_names() if sale.has_rules else {}),
         "sources": sources(),
-        "texts": script_texts(),
+        "texts": script_texts(sale),
+        "steps": STAGES if sale.has_draw else {},
+        "more": cells_of(sale),
     }
     return TemplateResponse(request, "admin/seckill/sale/board.html", context)
 

@@ -11,8 +11,7 @@ from rich.console import Console
 from orders.management.commands.sale_preflight import show
 from orders.models import Rehearsal
 from orders.preflight.finding import Verdict
-from orders.preflight.rehearsal_verdict import findings_of, worst_of
-from orders.preflight.rehearsal_words import ENDINGS
+from orders.preflight.rehearsal_verdict import ENDINGS, findings_of, worst_of
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, usual_buyers
 from orders.rehearsal.running import run, start
 from seckill.models import Sale

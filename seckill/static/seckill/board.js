@@ -24,7 +24,8 @@ const clock = new Intl.DateTimeFormat(document.documentElement.lang, {
 const shown = (value, format = number) => (value === undefined || value === null ? UNKNOWN : format.format(value));
 // A screen reader reads out what is written to a status, so only a new text is written.
 const write = (element, text) => {
-    if (element.textContent !== text) element.textContent = text;
+    // A sale with a draw has neither a chart nor figures of calls.
+    if (element && element.textContent !== text) element.textContent = text;
 };
 const sum = (values) => {
     const known = values.filter((value) => value !== undefined);
@@ -94,16 +95,29 @@ const drawSums = (answer, items, asked) => {
         sold: shown(all("sold")),
         orders: shown(orders),
         share: orders ? shown(paid / orders, percent) : UNKNOWN,
+        in_line: shown(all("in_line")),
         waiting: shown(all("waiting")),
         lag: lags.length ? shown(Math.round(Math.max(...lags) / 1000)) : UNKNOWN,
         errors: known ? shown((answer.minute.unavailable ?? 0) + (answer.minute.error ?? 0)) : UNKNOWN,
     };
     for (const [name, text] of Object.entries(figures)) write(board.querySelector(`[data-sum="${name}"]`), text);
-    if (known && Date.now() - summaryAt >= SUMMARY_MS) {
+    if ((known || answer.more.draw_stage) && Date.now() - summaryAt >= SUMMARY_MS) {
         summaryAt = Date.now();
         const minute = {asked: shown(sum([0, ...Object.values(answer.minute)])), yes: shown(answer.minute.reserved ?? 0), left};
-        const text = board.dataset.summary.replace(/%\((\w+)\)s/g, (_, name) => minute[name]);
+        const text = board.dataset.summary.replace(/%\((\w+)\)s/g, (_, name) => minute[name] ?? shown(answer.more[name]));
         write(board.querySelector("[data-summary-text]"), text);
+    }
+};
+
+// The figures of a draw or a waiting room. A cell has the words of a figure that is no number.
+const drawMore = (more) => {
+    for (const cell of board.querySelectorAll("[data-more]")) {
+        const value = more[cell.dataset.more];
+        write(cell, cell.dataset[value] ?? shown(value));
+    }
+    for (const step of board.querySelectorAll("[data-stage]")) {
+        if (step.dataset.stage === more.draw_stage) step.setAttribute("aria-current", "step");
+        else step.removeAttribute("aria-current");
     }
 };
 
@@ -116,11 +130,14 @@ const drawSources = (sources) => {
 };
 
 const draw = (answer) => {
+    // A web process of the release before does not know them.
+    answer.more ??= {};
     const items = Object.values(answer.items);
-    const asked = drawChart(answer.seconds);
+    const asked = board.querySelector("svg") ? drawChart(answer.seconds) : null;
     drawItems(answer.items);
     drawWords(answer, items);
     drawSums(answer, items, asked);
+    drawMore(answer.more);
     drawSources(answer.sources);
     write(board.querySelector("[data-clock]"), clock.format(answer.now_ms));
 };

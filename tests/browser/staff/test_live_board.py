@@ -17,8 +17,10 @@ from tests.processes import wait_until
 from tests.steps.buying import new_buyers
 from tests.steps.caller import Caller
 from tests.steps.cast import PassFor
+from tests.steps.drawing import entered, make_draw, opening_passes
 from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.shop import make_item
+from tests.steps.waiting_room import joined
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,3 +118,38 @@ def test_it_goes_on_while_a_server_is_frozen(
         # As a buyer does who is told to try again: on a busy machine the store's server has just come back.
         wait_until(lambda: Caller(shop, on_sale).reserve(buyer_pass)[0] == 201, seconds_max=PATIENCE_MS / 1000)
         expect(page.locator("[data-sum=left]")).to_have_text("2", timeout=PATIENCE_MS)
+
+
+def test_it_shows_how_far_a_draw_is(
+    live_shop: str, page: Page, context: BrowserContext, shop_manager: User, sign_in: SignIn, product: Product
+) -> None:
+    sign_in(context, shop_manager)
+    draw = make_draw(product, quantity=2)
+    entered(draw, 3)
+    page.goto(f"{live_shop}/admin/seckill/sale/{draw.sale_id}/board/")
+    expect(page.locator("[data-more=draw_entries]")).to_have_text("3", timeout=PATIENCE_MS)
+    expect(page.locator("[aria-current=step]")).to_have_text("Takes entries")
+    opening_passes(draw)
+    expect(page.locator("[aria-current=step]")).to_have_text("Drawn", timeout=PATIENCE_MS)
+    expect(page.locator("[data-more=draw_won]")).to_have_text("2", timeout=PATIENCE_MS)
+    expect(page.locator("[data-more=draw_asked]")).to_have_text("2", timeout=PATIENCE_MS)
+    expect(page.locator("[data-problem]")).to_be_empty()
+    assert serious_faults(page) == []
+
+
+def test_it_shows_who_waits_in_a_room(
+    live_shop: str,
+    page: Page,
+    context: BrowserContext,
+    shop_manager: User,
+    sign_in: SignIn,
+    product: Product,
+    buyer: User,
+) -> None:
+    sign_in(context, shop_manager)
+    room = make_item(product, opens_in_seconds=300, has_room=True)
+    page.goto(f"{live_shop}/admin/seckill/sale/{room.sale_id}/board/")
+    expect(page.locator("[data-more=room_state]")).to_have_text("moving", timeout=PATIENCE_MS)
+    joined(room, buyer)
+    expect(page.locator("[data-more=room_waiting]")).to_have_text("1", timeout=PATIENCE_MS)
+    expect(page.locator("[data-problem]")).to_be_empty()

@@ -7,6 +7,7 @@ from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from orders.account.deletion import delete_account
 from orders.life import lifecycle
@@ -14,12 +15,14 @@ from orders.models import (
     Cart,
     CartLine,
     IdempotentCall,
+    LineMail,
     Mail,
     Order,
     OrderStatus,
     Payment,
     RecordedPayment,
     Refund,
+    Reminder,
     ShippingAddress,
 )
 from seckill.models import SaleItem
@@ -63,6 +66,8 @@ def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, 
     order = kept_order(person, item, OrderStatus.PAID)
     payment_row(order, Payment.Status.CAPTURED)
     RecordedPayment.objects.create(order=order, amount_minor=1900, currency="CNY", reference="TX-1")
+    LineMail.objects.create(item=item, buyer=person, sent_at=timezone.now())
+    Reminder.objects.create(item=item, user=person, email="buyer@example.com", mailbox="m", language="en")
     answer = signed_in.get("/accounts/data/export/")
     assert answer["Content-Disposition"] == 'attachment; filename="stampede-my-data.json"'
     copy: dict[str, Any] = answer.json()
@@ -80,6 +85,8 @@ def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, 
     assert copy["cart"] == [{"product": str(item.variant), "units": 2}]
     assert copy["api_tokens"][0]["begins_with"] == ApiToken.objects.get().token_key
     assert copy["sessions"][0]["ip_address"] == "127.0.0.1"
+    assert copy["mails_without_order"][0]["about"] == copy["reminders"][0]["about"] + " · Spring sale"
+    assert copy["mails_without_order"][0]["sent_at"]
     text = answer.content.decode()
     for secret in (person.password, ApiToken.objects.get().digest, UserSession.objects.get().session_key):
         assert secret not in text

@@ -19,6 +19,7 @@ from orders.life import lifecycle
 from orders.models import ApprovalRequest, Order, OrderStatus, Refund
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
+from seckill.store import durability
 from shop.models import Variant
 from tests.steps.at_once import at_once
 from tests.steps.crash import killed_at
@@ -225,6 +226,30 @@ def test_units_that_are_no_longer_in_stock_are_refused(first: User, second: User
     assert (counters_of(item).quantity, only_request().status) == (5, Status.REFUSED)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_in_five_tabs_at_once_one_person_does_not_pass_the_bound_of_units(first: User, item: SaleItem) -> None:
+    at_once([partial(ask_units, first, item, 6, reason=f"tab {number}") for number in range(5)])
+    assert counters_of(item).quantity == 11
+    assert SaleChange.objects.get(kind=SaleChange.Kind.ADD_UNITS).units == 6
+    assert only_request().details["units"] == 6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_in_five_tabs_at_once_one_person_does_not_pass_the_bound_of_refunds(first: User, paid: Order) -> None:
+    at_once([partial(ask_refund, first, paid, "3.50") for _number in range(5)])
+    assert [refund.amount_minor for refund in Refund.objects.all()] == [350, 350]
+    paid.refresh_from_db()
+    assert (paid.refunded_minor, only_request().details["amount_minor"]) == (700, 350)
+
+
+def test_units_that_cannot_be_added_are_refused_and_nobody_is_asked(first: User, item: SaleItem) -> None:
+    Variant.objects.update(available=3)
+    form = control_form(units=50)
+    page = signed_in(first).post(control_page(item, SaleChange.Kind.ADD_UNITS), form).content.decode()
+    assert "Only 3 units" in page
+    assert not ApprovalRequest.objects.exists()
+
+
 @pytest.fixture
 def cheap(db: None) -> SaleItem:
     return make_item(
@@ -255,6 +280,24 @@ def test_a_draft_that_was_changed_since_is_not_published(first: User, second: Us
     SaleItem.objects.update(price_minor=1)
     assert "changed since" in messages_on(decision(second, only_request()))[0]
     assert not Sale.objects.get().is_published
+
+
+def test_a_price_that_was_lowered_while_the_page_was_open_waits_too(
+    first: User, cheap: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SaleItem.objects.update(price_minor=9900)
+
+    looked = durability.reason_to_refuse
+
+    def lower_meanwhile() -> object:
+        """As somebody who saves the draft after the page has looked at it, and before it is locked."""
+        SaleItem.objects.update(price_minor=100)
+        return looked()
+
+    monkeypatch.setattr(durability, "reason_to_refuse", lower_meanwhile)
+    publish(first, cheap)
+    assert not Sale.objects.get().is_published
+    assert only_request().kind == Kind.PUBLISH
 
 
 def test_without_bounds_nothing_waits(first: User, paid: Order, cheap: SaleItem, settings: Settings) -> None:

@@ -5,6 +5,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +15,7 @@ from orders.models import Rehearsal
 from orders.preflight.rehearsal_look import look_at_rehearsal
 from orders.preflight.rehearsal_verdict import findings_of, worst_of
 from orders.rehearsal import running
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item, text_of
 from tests.steps.staff import admin_page, employee, report_of, was_rehearsed
@@ -136,3 +137,17 @@ def test_the_pre_flight_says_how_the_last_rehearsal_went(
     rehearsal.save()
     assert list(look_at_rehearsal(coming.sale)) == []
     assert as_manager.get(page_of(coming)).status_code == 200
+
+
+@pytest.mark.parametrize("admission", [Sale.Admission.DRAW, Sale.Admission.WAITING_ROOM])
+def test_a_draw_or_a_waiting_room_is_not_rehearsed_and_the_page_says_what_to_do(
+    as_manager: Client, coming: SaleItem, admission: str
+) -> None:
+    Sale.objects.update(admission=admission)
+    text = unescape(as_manager.get(page_of(coming)).content.decode())
+    assert "choose “first come, first served” in the copy, rehearse the copy, and delete it" in text
+    assert "Start the rehearsal" not in text
+    as_manager.post(page_of(coming), {"buyers": 300})
+    assert not Rehearsal.objects.exists()
+    with pytest.raises(CommandError, match="so this sale is not rehearsed"):
+        call_command("sale_rehearsal", str(coming.sale_id))

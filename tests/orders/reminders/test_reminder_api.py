@@ -6,7 +6,7 @@ from rest_framework.test import APIClient
 
 from orders.models import Reminder
 from seckill.models import SaleItem
-from shop.models import AccountMail, Product
+from shop.models import AccountMail, Product, Variant
 from tests.steps.buying import signed_in
 from tests.steps.guarding import confirmed
 from tests.steps.shop import goods, make_item
@@ -52,3 +52,41 @@ def test_a_call_about_nothing_or_two_things_or_without_an_address_is_refused(com
     for body in ({"email": "li@example.com"}, {"sale": 1, "item": 1, "email": "li@example.com"}):
         assert APIClient().post(URL, body).json()["errors"][0]["field"] == "sale"
     assert signed_in(buyer).post(URL, {"sale": coming.sale_id}).json()["errors"][0]["field"] == "email"
+
+
+def test_an_account_wants_a_mail_no_more_and_others_keep_theirs(coming: SaleItem, buyer: User, rival: User) -> None:
+    pot = goods("pot", units=0)
+    mine, theirs = signed_in(confirmed(buyer)), signed_in(confirmed(rival))
+    for api in (mine, theirs):
+        api.post(URL, {"sale": coming.sale_id})
+    mine.post(URL, {"sku": pot.sku})
+    for _ in range(2):
+        assert mine.delete(f"{URL}?sale={coming.sale_id}").status_code == 204
+    assert [(row.user, row.sale_id) for row in Reminder.objects.order_by("pk")] == [
+        (rival, coming.sale_id),
+        (buyer, None),
+    ]
+    # Also when it is back, or sold no more.
+    Variant.objects.filter(pk=pot.pk).update(is_active=False)
+    assert mine.delete(f"{URL}?sku={pot.sku}").status_code == 204
+    assert mine.delete(f"{URL}?sku=none").status_code == 204
+    assert Reminder.objects.get().user == rival
+
+
+def test_what_was_asked_for_as_a_guest_goes_with_the_confirmed_address_alone(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
+    for address in ("buyer@example.com", "rival@example.com"):
+        APIClient().post(URL, {"item": item.pk, "email": address})
+    # Her address is not confirmed, so anybody could have given it.
+    User.objects.filter(pk=rival.pk).update(email="rival@example.com")
+    assert signed_in(rival).delete(f"{URL}?item={item.pk}").status_code == 204
+    assert Reminder.objects.count() == 2
+    assert signed_in(confirmed(buyer)).delete(f"{URL}?item={item.pk}").status_code == 204
+    assert Reminder.objects.get().email == "rival@example.com"
+
+
+def test_a_guest_deletes_nothing_and_a_call_about_nothing_or_two_things_is_refused(buyer: User) -> None:
+    assert APIClient().delete(f"{URL}?item=1").status_code == 401
+    for query in ("", "?sale=1&item=1", "?sale=x", "?sale=1&sale=2", "?mail=1"):
+        assert signed_in(buyer).delete(f"{URL}{query}").status_code == 400, query

@@ -9,17 +9,25 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connections
-from pytest_django import Settings
+from django.db import OperationalError, connection, connections
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from orders.life import lifecycle
+from orders.models import Order
+from orders.tasks import move_waiting_rooms
 from seckill.live import answer_counts
 from seckill.live.answer_groups import GROUPS
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
+from seckill.waiting_room.room_ledger import remove_room
+from shop.models import Product
 from tests.processes import wait_until
 from tests.steps.buying import order_of, reserve
+from tests.steps.drawing import drawn, entered, in_order, make_draw, swept
+from tests.steps.shop import make_item
 from tests.steps.store import store_away
+from tests.steps.waiting_room import joined, open_now
 from web.board import figures
 from web.board.figures import SHOWN_SECONDS, WRITTEN_AFTER_SECONDS, Board
 
@@ -84,6 +92,53 @@ def test_it_shows_answers_units_and_orders(board: Board, item: SaleItem, buyer: 
         **{"left": 3, "held": 1, "sold": 1, "waiting": 1, "in_line": 0, "orders": 1, "paid": 1},
         "words": {"reserved": 2, "not_open": 7, "error": 1},
     }
+
+
+def test_a_draw_shows_its_stage_its_entries_and_what_became_of_its_winners(product: Product) -> None:
+    item = make_draw(product, quantity=3)
+    board = Board(sale_id=item.sale_id, item_ids=[item.pk])
+    entered(item, 4)
+    nobody = dict.fromkeys(("draw_won", "draw_unreserved", "draw_passed_on", "draw_paid", "draw_asked"), 0)
+    assert shown(board)["more"] == {"draw_stage": "open", "draw_entries": 4, "draw_units": 4, **nobody}
+    drawn(item)
+    first, second, _third, _fourth = in_order(item)
+    assert lifecycle.pay(order_id=Order.objects.get(reservation_id=first.reservation_id).pk)
+    assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=second.reservation_id).pk)
+    swept(item)
+    found = shown(board)["more"]
+    assert found | {"draw_stage": "drawn", "draw_won": 3, "draw_paid": 1, "draw_asked": 2, "draw_passed_on": 1} == found
+
+
+def test_the_figures_of_a_draw_are_as_many_statements_with_few_entries_as_with_many(
+    product: Product, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    item = make_draw(product)
+    with CaptureQueriesContext(connection) as few:
+        figures.read_orders(item.sale_id)
+    count = len(few)
+    entered(item, 9)
+    with django_assert_num_queries(count):
+        figures.read_orders(item.sale_id)
+
+
+def test_a_waiting_room_shows_its_line_and_nothing_while_the_store_is_away(
+    product: Product, buyer: User, rival: User, settings: Settings
+) -> None:
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    move_waiting_rooms()
+    board = Board(sale_id=item.sale_id, item_ids=[item.pk])
+    for user in (buyer, rival):
+        joined(item, user)
+    # PostgreSQL is asked first whether there is a room.
+    shown(board)
+    found = shown(board)["more"]
+    assert (found["room_people"], found["room_waiting"], found["room_state"]) == (2, 2, "open")
+    open_now(item)
+    move_waiting_rooms()
+    found = shown(board)["more"]
+    assert (found["room_waiting"], found["room_called"], found["room_inside"]) == (0, 2, 2)
+    remove_room(sale_id=item.sale_id)
+    assert set(shown(board)["more"].values()) == {None}
 
 
 def test_what_is_written_late_is_still_read(board: Board, item: SaleItem) -> None:

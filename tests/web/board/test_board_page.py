@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
+from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import employee
 from web.board import pages
@@ -100,3 +101,27 @@ def test_the_caller_costs_no_sql(
 
 def test_the_page_of_the_sale_leads_to_it(as_manager: Client, item: SaleItem) -> None:
     assert f'href="{page_of(item)}"' in as_manager.get(f"/admin/seckill/sale/{item.sale_id}/change/").text
+
+
+def test_a_draw_has_its_stages_and_figures_instead_of_those_of_calls(as_manager: Client, product: Product) -> None:
+    page = as_manager.get(page_of(make_draw(product))).text
+    assert [stage in page for stage in ("Takes entries", "Entries closed", "Drawn")] == [True] * 3
+    assert [f'data-more="draw_{name}"' in page for name in ("entries", "won", "paid", "asked", "passed_on")] == [
+        True
+    ] * 5
+    assert "<svg viewBox" not in page
+    assert "Asked a second" not in page
+    assert "answers-heading" not in page
+
+
+def test_a_waiting_room_has_the_figures_of_its_line_and_a_waiting_list_those_in_it(
+    as_manager: Client, product: Product, item: SaleItem
+) -> None:
+    room = make_item(product, opens_in_seconds=99_000, closes_in_seconds=99_900, has_room=True, waiting_list=True)
+    page = as_manager.get(page_of(room)).text
+    assert [f'data-more="room_{name}"' in page for name in ("waiting", "called", "inside", "state")] == [True] * 4
+    assert 'data-sold_out="over: sold out"' in page
+    assert 'data-sum="in_line"' in page
+    page = as_manager.get(page_of(item)).text
+    assert "data-more=" not in page
+    assert 'data-sum="in_line"' not in page
