@@ -75,7 +75,7 @@ def mark_of(sale_id: int, network: str) -> str:
 
 
 def key(sale_id: int) -> str:
-    return f"seckill.guards.networks:{sale_id}"
+    return f"seckill.buyer_networks:{sale_id}"
 
 
 def connection() -> Any:

@@ -14,11 +14,10 @@ from orders.repair.nightly_stock_audit import audit_stock_if_due
 from seckill.models import SaleItem
 from seckill.store.weak_settings import judge_settings
 from shop.background import sweep_notes
-from shop.models import Product
 from tests.deploy.proxies import Proxy, running_haproxy, running_nginx
 from tests.deploy.stub_web import StubWeb, running_stub
 from tests.embedded_servers import temporary_server_directory
-from tests.steps.shop import make_item
+from tests.steps.shop import goods, make_item
 
 PROXIES = {"nginx": running_nginx, "haproxy": running_haproxy}
 
@@ -43,9 +42,9 @@ def front(request: pytest.FixtureRequest) -> Iterator[Front]:
 
 
 @pytest.fixture
-def scrape(client: Client, item: SaleItem, product: Product) -> str:
+def scrape(client: Client, item: SaleItem) -> str:
     """What /metrics says of a shop with a sale, a waiting room and an audit."""
-    make_item(product, opens_in_seconds=300, has_room=True)
+    make_item(goods("oolong", price_minor=9900).product, opens_in_seconds=300, has_room=True)
     tasks.move_waiting_rooms()
     remember_result(problems_of_item={item.pk: 0})
     judge_settings()

@@ -24,10 +24,9 @@ from seckill.waiting_room.room_ledger import arrive
 from shop.background import sweep_notes
 from shop.background.queued_tasks import QUEUES, known_sweeps
 from shop.celery import app
-from shop.models import Product
 from tests.steps.buying import drained, reserve
 from tests.steps.operating import figure_at
-from tests.steps.shop import make_item
+from tests.steps.shop import goods, make_item
 from tests.steps.waiting import join
 from web.lanes import Lane, LaneFull, full_lanes, lane_seconds
 from web.metrics.item_figures import UNVERIFIED_KEY
@@ -109,13 +108,13 @@ def test_an_entry_that_cannot_be_read_is_a_dead_letter(client: Client, item: Sal
 
 
 def test_people_who_wait_are_counted_by_item_and_by_sale(
-    client: Client, product: Product, item: SaleItem, buyer: User, rival: User
+    client: Client, item: SaleItem, buyer: User, rival: User
 ) -> None:
-    in_line = make_item(product, quantity=1, waiting_list=True)
+    in_line = make_item(goods("oolong", price_minor=9900).product, quantity=1, waiting_list=True)
     sweep_lines()
     reserve(in_line, buyer)
     join(in_line, rival)
-    room = make_item(product, opens_in_seconds=300, has_room=True)
+    room = make_item(goods("sencha", price_minor=9900).product, opens_in_seconds=300, has_room=True)
     tasks.move_waiting_rooms()
     for person in (buyer, rival):
         arrive(sale_id=room.sale_id, account_id=person.pk)

@@ -132,13 +132,13 @@ def test_units_are_told_by_network_and_kept(item: SaleItem, as_manager: Client) 
 
 
 def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None:
-    item = make_draw(product, quantity=3, per_buyer_max=2)
+    item = make_draw(product, quantity=4, per_buyer_max=2)
     entered(item, 2, units=2)
     entered(item, 2)
     drawn(item)
     found = report(item).winners.draw
     assert found is not None
-    assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 3, 0)
+    assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 4, 0)
     assert rows_of(as_manager, item)["draw", "entries"] == "4"
 
 
