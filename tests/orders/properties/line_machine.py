@@ -6,11 +6,13 @@ the shop and in the model; `sweep_line` does the rest.
 
 from contextlib import suppress
 from typing import Any
+from unittest import mock
 from uuid import UUID
 
 from hypothesis import strategies as st
 from hypothesis.stateful import MultipleResults, multiple, rule
 
+from orders.life import settlement
 from seckill.ledger_words import Joined
 from seckill.line import line_ledger
 from seckill.store.client import StoreUnreachable
@@ -73,6 +75,14 @@ class LineMachine(SaleMachine):
             answer = line_ledger.leave_line(**ids, buyer_id=self.cast.buyer_ids[buyer])
             assert self.model.store_is_up
             assert answer is self.model.store.leave(reservation, buyer)
+
+    @rule(taken=SaleMachine.taken_passes)
+    def older_release_cancels(self, taken: tuple[str, int]) -> None:
+        """It knows nothing of waiting lists: the units lie idle until the sweep, and are for the line nevertheless."""
+        with mock.patch.object(settlement, "then_hand_on", return_value=None):
+            self.model.hands_on = False
+            self.cancel(taken, "")
+            self.model.hands_on = True
 
     @store_up
     @rule(people_max=st.integers(1, 3))

@@ -270,6 +270,8 @@ class SaleModel:
         self.told_yes: set[str] = set()
         self.forgiven: set[str] = set()
         self.turns = 0
+        # Whether those who tell the store that units come back have them handed on.
+        self.hands_on = True
 
     # --- buyers ---
 
@@ -390,7 +392,8 @@ class SaleModel:
                     self.store.confirm(name)
                 else:
                     self.store.release(name, refunded=order.status in MONEY_BACK)
-                    self.hand_on()
+                    if self.hands_on:
+                        self.hand_on()
                 order.settled = True
                 told += 1
         return told
