@@ -76,13 +76,16 @@ class LineMachine(SaleMachine):
             assert self.model.store_is_up
             assert answer is self.model.store.leave(reservation, buyer)
 
-    @rule(taken=SaleMachine.taken_passes)
-    def older_release_cancels(self, taken: tuple[str, int]) -> None:
-        """It knows nothing of waiting lists: the units lie idle until the sweep, and are for the line nevertheless."""
+    @rule(target=SaleMachine.taken_passes, taken=SaleMachine.taken_passes)
+    def older_release_cancels(self, taken: tuple[str, int]) -> tuple[str, int]:
+        """It knows nothing of waiting lists: the units lie idle until the sweep, but not for somebody new."""
         with mock.patch.object(settlement, "then_hand_on", return_value=None):
             self.model.hands_on = False
             self.cancel(taken, "")
             self.model.hands_on = True
+        newcomer = self.new_pass(), self.new_buyer()
+        self.ask(*newcomer, 1)
+        return newcomer
 
     @store_up
     @rule(people_max=st.integers(1, 3))

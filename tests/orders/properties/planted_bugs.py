@@ -154,12 +154,4 @@ BUGS = [
         in_script("hand_on", "of_buyer + units <= per_buyer_max", "of_buyer + units < per_buyer_max"),
         quick=True,
     ),
-    Bug(
-        "newcomers take what somebody in line could have",
-        in_script("reserve", "left <= 0 or smallest_waiting and left >= smallest_waiting", "left <= 0"),
-    ),
-    Bug(
-        "a rebuilt item knows nothing of its line",
-        lambda: mock.patch.object(reconcile, "open_lost_line"),
-    ),
 ]
