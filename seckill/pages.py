@@ -225,7 +225,7 @@ def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
         return ""
     buyer_id, network = request.user.pk, client_network(request)
     guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=network)
-    text, _expires_s = passes.give(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
+    text, _expires_s = passes.give(sale=sale, item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
     return text
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from orders.models import KeptReport
 from orders.report.order_figures import buyers_by_country, buyers_by_language, buyers_of
-from orders.report.winners import units_by_arrival
+from orders.report.winners import units_by_arrival, units_by_network
 from seckill.live import answer_counts
 from seckill.models import Sale
 from shop.background.outages import AWAY, go_on, wait
@@ -31,7 +31,7 @@ POINTS_MAX = 1500
 MINUTES_OF_STEPS = (1, 5, 15, 60, 24 * 60)
 
 
-KEPT_NAMES = ("step_minutes", "buyers", "countries", "languages", "arrivals")
+KEPT_NAMES = ("step_minutes", "buyers", "countries", "languages", "arrivals", "networks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Sums:
     """`answers` by item and word; `minutes` by the first minute of a step (since 1970) and word, of all items.
 
     `answers` have the refusals by rules too; None means that the cache server does not answer. `arrivals` are units by
-    when their buyers had joined the waiting room. `kept_at` None means that the sums were asked for just now.
+    when their buyers had joined the waiting room; `networks` are those of `units_by_network`. `kept_at` None means that
+    the sums were asked for just now.
     """
 
     answers: Mapping[int, Mapping[str, int]] | None = None
@@ -49,6 +50,7 @@ class Sums:
     countries: Mapping[str, int] = field(default_factory=dict)
     languages: Mapping[str, int] = field(default_factory=dict)
     arrivals: Mapping[str, int] = field(default_factory=dict)
+    networks: Mapping[str, int] = field(default_factory=dict)
     kept_at: datetime | None = None
 
     @property
@@ -120,6 +122,7 @@ def sums_now(sale: Sale) -> Sums:
         answers=answer_counts.of_items(item_ids),
         step_minutes=step_minutes,
         minutes=steps,
+        networks=units_by_network(sale),
         **sums_of_buyers(sale),
     )
 
@@ -151,6 +154,8 @@ def with_earlier(sums: Sums, earlier: Sums) -> Sums:
         languages=larger(earlier.languages, sums.languages),
         # The room leaves the store.
         arrivals=sums.arrivals or earlier.arrivals,
+        # So do networks leave the cache server.
+        networks=max(earlier.networks, sums.networks, key=lambda networks: networks.get("units", 0)),
     )
 
 
@@ -168,6 +173,7 @@ def written(sums: Sums) -> dict[str, Any]:
         "countries": sums.countries,
         "languages": sums.languages,
         "arrivals": sums.arrivals,
+        "networks": sums.networks,
     }
 
 

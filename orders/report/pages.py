@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from orders.report.report_charts import answers_chart, sell_out_chart
 from orders.report.report_table import FORMATS, file_of
 from orders.report.sale_report import Report, report_of
-from orders.report.winners import age_names, arrival_names, step_name
+from orders.report.winners import age_names, arrival_names, network_names, step_name
 from orders.staff.read_only_admin import amount_text, may_see_orders
 from seckill.guards.guard_texts import rule_names
 from seckill.live.answer_groups import word_names
@@ -110,6 +110,16 @@ def winner_tables(report: Report) -> Iterator[tuple[str, Sequence[str], Sequence
     arrivals = report.sums.arrivals
     if rows := [(name, arrivals[when]) for when, name in arrival_names().items() if when in arrivals]:
         yield _("Units by arrival in the waiting room"), (_("Joined"), units), rows
+    if networks := report.sums.networks:
+        rows = [
+            (name, networks[f"networks_{size}"], networks[f"units_{size}"])
+            for size, name in network_names().items()
+            if f"units_{size}" in networks
+        ]
+        rows += [(_("all"), networks["networks"], networks["units"]), (_("the largest"), 1, networks["largest"])]
+        if networks["unknown"]:
+            rows.append((_("not known"), "–", networks["unknown"]))
+        yield _("Units by network"), (_("Units of a network"), _("Networks"), units), rows
     if draw := winners.draw:
         rows = [
             (_("Entered"), draw.entries, draw.units),

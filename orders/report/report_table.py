@@ -81,6 +81,7 @@ def winner_rows(report: Report) -> Iterator[Row]:
         yield "units_by_account_age", "", "", age, won.units
         yield "paid_units_by_account_age", "", "", age, won.paid_units
     yield from (("units_by_arrival", "", "", when, units) for when, units in report.sums.arrivals.items())
+    yield from (("units_by_network", "", "", name, count) for name, count in report.sums.networks.items())
     if winners.draw:
         yield from (("draw", "", "", each.name, getattr(winners.draw, each.name)) for each in fields(winners.draw))
 

@@ -1,11 +1,11 @@
-"""Who got the units of a sale: how soon after the opening, with accounts of which age, by arrival, and by the draw.
+"""Who got the units of a sale: how soon after the opening, with accounts of which age, by arrival, network, and draw.
 
 Units count as they were reserved, also if they were returned later. No account is named: all are sums, of a statement
 each. Accounts that were deleted keep the day on which they joined.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice, pairwise
@@ -15,6 +15,7 @@ from django.db.models import Case, CharField, Count, DurationField, ExpressionWr
 from django.utils.translation import gettext as _
 
 from orders.report.order_figures import KEPT, WAS_PAID, lines_of
+from seckill.guards.buyer_networks import networks_of
 from seckill.models import DrawEntry, Sale
 from seckill.store.client import StoreUnreachable
 from seckill.waiting_room.room_ledger import arrivals_of, read_room
@@ -30,6 +31,9 @@ AGES = {
     "year": timedelta(days=365),
 }
 OLDER = "older"
+# Networks by how many units their buyers got: the most units of each group.
+NETWORK_SIZES = {"1": 1, "2_to_5": 5, "6_to_20": 20}
+LARGER = "over_20"
 # So many buyers are looked up in the store at a time.
 BUYERS_AT_A_TIME = 1_000
 
@@ -117,15 +121,43 @@ def units_by_arrival(sale: Sale) -> dict[str, int]:
         if room is None or room.early is None:
             return {}
         found: Counter[str] = Counter()
-        units_of_buyers = lines_of(sale).filter(KEPT).values_list("order__buyer").annotate(reserved=Sum("units"))
-        rows = units_of_buyers.iterator()
-        while some := list(islice(rows, BUYERS_AT_A_TIME)):
+        for some in units_of_buyers(sale):
             numbers = arrivals_of(sale_id=sale.pk, account_ids=[buyer_id for buyer_id, _units in some])
             for (_buyer_id, units), number in zip(some, numbers, strict=True):
                 found["unknown" if number is None else "early" if number < room.early else "later"] += units
     except StoreUnreachable:
         return {}
     return dict(found)
+
+
+def units_by_network(sale: Sale) -> dict[str, int]:
+    """How many networks have buyers with units, and for each group of NETWORK_SIZES the networks and their units.
+
+    Empty if no network is known. Raises errors of the cache server.
+    """
+    of_network: Counter[str] = Counter()
+    unknown = 0
+    for some in units_of_buyers(sale):
+        marks = networks_of(sale_id=sale.pk, buyer_ids=[buyer_id for buyer_id, _units in some])
+        for (_buyer_id, units), mark in zip(some, marks, strict=True):
+            if mark is None:
+                unknown += units
+            else:
+                of_network[mark] += units
+    if not of_network:
+        return {}
+    found = Counter(networks=len(of_network), units=of_network.total(), largest=max(of_network.values()))
+    for units in of_network.values():
+        size = next((name for name, most in NETWORK_SIZES.items() if units <= most), LARGER)
+        found.update({f"networks_{size}": 1, f"units_{size}": units})
+    return {**found, "unknown": unknown}
+
+
+def units_of_buyers(sale: Sale) -> Iterator[list[tuple[int, int]]]:
+    """Buyers and the units that each reserved, some at a time."""
+    rows = lines_of(sale).filter(KEPT).values_list("order__buyer").annotate(reserved=Sum("units")).iterator()
+    while some := list(islice(rows, BUYERS_AT_A_TIME)):
+        yield some
 
 
 def age_names() -> dict[str, str]:
@@ -143,6 +175,15 @@ def arrival_names() -> dict[str, str]:
         "early": _("before the opening"),
         "later": _("after the opening"),
         "unknown": _("not known"),
+    }
+
+
+def network_names() -> dict[str, str]:
+    return {
+        "1": _("1 unit"),
+        "2_to_5": _("2 to 5 units"),
+        "6_to_20": _("6 to 20 units"),
+        LARGER: _("more than 20 units"),
     }
 
 

@@ -94,7 +94,7 @@ class EntryView(JsonAPIView):
         guarded = guarded_call(request._request, sale=item.sale, buyer_id=account_id, network=network)
         if refused := why_refused(guarded, item_id=item.pk):
             return problem(**guard_problem(refused))
-        answer = enter(item=item, buyer_id=account_id, units=body.validated_data["units"])
+        answer = enter(item=item, buyer_id=account_id, units=body.validated_data["units"], network=network)
         if answer.word is EntryWord.ENTRIES_CLOSED:
             return entries_closed()
         if answer.entry is None:

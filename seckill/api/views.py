@@ -173,7 +173,7 @@ class PassView(JsonAPIView):
             request._request, sale=sale, buyer_id=buyer_id, network=network, proof=asked.validated_data["proof"]
         )
         try:
-            body = pass_body(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
+            body = pass_body(sale=sale, item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
         except GuardRefused as error:
             challenge: dict[str, Any] = (
                 {"challenge_url": reverse("api-challenges", args=[item_id])} if sale.proof_of_work else {}
@@ -219,9 +219,11 @@ def outside_window(sale: Sale, now: datetime, *, title: str, detail: str) -> Htt
     return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms())) if why_not is NoPass.CLOSED else None
 
 
-def pass_body(*, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | None = None) -> dict[str, Any]:
+def pass_body(
+    *, sale: Sale, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | None = None
+) -> dict[str, Any]:
     """A new pass in the form of the API. Raises LimitReached and, for a sale with rules, GuardRefused."""
-    text, expires_s = passes.give(item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
+    text, expires_s = passes.give(sale=sale, item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
     return {"pass": text, "expires_at": rfc3339(expires_s * 1000)}
 
 

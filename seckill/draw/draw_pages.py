@@ -92,12 +92,13 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
         item = next((one for one in sale.items.all() if str(one.pk) == request.POST.get("item")), None)
         if item is None:
             raise Http404
-        guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=client_network(request))
+        network = client_network(request)
+        guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=network)
         refused = None if "withdraw" in request.POST else why_refused(guarded, item_id=item.pk)
         if refused:
             messages.error(request, guard_problem(refused)["detail"])
         else:
-            messages.info(request, change_entry(item, buyer_id=buyer_id, posted=request.POST))
+            messages.info(request, change_entry(item, buyer_id=buyer_id, network=network, posted=request.POST))
         return redirect("draw-entry", pk)
     shown = get_object_or_404(Draw.objects.defer("file"), pk=pk)
     stage, now = stage_of(shown), database_now()
@@ -118,7 +119,7 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-def change_entry(item: SaleItem, *, buyer_id: int, posted: Any) -> str:
+def change_entry(item: SaleItem, *, buyer_id: int, network: str, posted: Any) -> str:
     """Do what the form says. Returns the message for the buyer."""
     if "withdraw" in posted:
         if withdraw(item=item, buyer_id=buyer_id):
@@ -128,7 +129,7 @@ def change_entry(item: SaleItem, *, buyer_id: int, posted: Any) -> str:
     units = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not units:
         return _("Choose how many units you want.")
-    match enter(item=item, buyer_id=buyer_id, units=units).word:
+    match enter(item=item, buyer_id=buyer_id, units=units, network=network).word:
         case EntryWord.ENTERED | EntryWord.ALREADY_ENTERED:
             return _("You are in the draw. You need not do anything more: we will write to you.")
         case EntryWord.TOO_MANY_UNITS:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from django.db import connection, transaction
 
+from seckill.guards.buyer_networks import buyer_networks
 from seckill.guards.pass_guards import GuardedCall, GuardRefused, check_entry
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Draw, DrawEntry, Sale, SaleItem
@@ -35,8 +36,11 @@ class EntryAnswer:
     entry: DrawEntry | None = None
 
 
-def enter(*, item: SaleItem, buyer_id: int, units: int) -> EntryAnswer:
-    """Enter the account, or find the entry that it has, which stays as it is: to change its units, withdraw first."""
+def enter(*, item: SaleItem, buyer_id: int, units: int, network: str = "") -> EntryAnswer:
+    """Enter the account, or find the entry that it has, which stays as it is: to change its units, withdraw first.
+
+    `network` is the client's; empty if there is none.
+    """
     with transaction.atomic():
         if not lock_open_draw(item.sale_id):
             found = find_entry(item_id=item.pk, buyer_id=buyer_id)
@@ -49,6 +53,8 @@ def enter(*, item: SaleItem, buyer_id: int, units: int) -> EntryAnswer:
         entry, created = DrawEntry.objects.get_or_create(
             item=item, buyer_id=buyer_id, defaults={"units": units, "reservation_id": reservation_id}
         )
+    if created and network:
+        buyer_networks.note(sale=item.sale, buyer_id=buyer_id, network=network)
     return EntryAnswer(EntryWord.ENTERED if created else EntryWord.ALREADY_ENTERED, entry)
 
 

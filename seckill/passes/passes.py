@@ -18,8 +18,10 @@ from django.conf import settings
 from django.core.signing import b64_encode
 
 from seckill.guards import pass_guards
+from seckill.guards.buyer_networks import buyer_networks
 from seckill.guards.pass_guards import GuardedCall, GuardRefused
 from seckill.live.answer_counts import answer_counts
+from seckill.models import Sale
 from seckill.passes import unpaid_holds
 from shop.http.rate_limits import take
 from shop.times.timestamps import now_ms
@@ -52,7 +54,9 @@ class Pass(NamedTuple):
     reservation_id: UUID
 
 
-def give(*, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | None = None) -> tuple[str, int]:
+def give(
+    *, sale: Sale, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | None = None
+) -> tuple[str, int]:
     """A new pass for a buyer, and when it expires, in seconds since 1970.
 
     Raises LimitReached, of which HoldsUnpaid is one, and GuardRefused by the rules of a sale that has some: its calls
@@ -71,6 +75,7 @@ def give(*, item_id: int, buyer_id: int, network: str, guarded: GuardedCall | No
         except GuardRefused as error:
             answer_counts.add(item_id, error.guard.value)
             raise
+    buyer_networks.note(sale=sale, buyer_id=buyer_id, network=network)
     expires_s = expiry_s()
     return issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s), expires_s
 

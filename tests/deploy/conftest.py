@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from orders import tasks
 from orders.repair.audit import remember_result
 from orders.repair.nightly_stock_audit import audit_stock_if_due
 from seckill.models import SaleItem
@@ -16,6 +17,7 @@ from shop.background import sweep_notes
 from tests.deploy.proxies import Proxy, running_haproxy, running_nginx
 from tests.deploy.stub_web import StubWeb, running_stub
 from tests.embedded_servers import temporary_server_directory
+from tests.steps.shop import goods, make_item
 
 PROXIES = {"nginx": running_nginx, "haproxy": running_haproxy}
 
@@ -41,7 +43,9 @@ def front(request: pytest.FixtureRequest) -> Iterator[Front]:
 
 @pytest.fixture
 def scrape(client: Client, item: SaleItem) -> str:
-    """What /metrics says of a shop with a sale and an audit."""
+    """What /metrics says of a shop with a sale, a waiting room and an audit."""
+    make_item(goods("oolong", price_minor=9900).product, opens_in_seconds=300, has_room=True)
+    tasks.move_waiting_rooms()
     remember_result(problems_of_item={item.pk: 0})
     judge_settings()
     audit_stock_if_due()

@@ -22,6 +22,8 @@ TO_LOOK_AT = {
     "stampede_lane_seconds_bucket",
     "stampede_lane_seconds_count",
     "stampede_lane_seconds_sum",
+    "stampede_line_people",
+    "stampede_room_people",
 }
 
 # /metrics asks PostgreSQL in a thread of its own, which sees only what is committed.

@@ -115,7 +115,7 @@ def samples(scrape: str) -> dict[str, float]:
 
 def group(cause: Cause, well: dict[str, float]) -> dict[str, Any]:
     """A test for promtool: the figures over time, and when the alert rings."""
-    [item] = {match for series in well for match in re.findall(r'item=("\d+")', series)}
+    [item] = {match for series in well for match in re.findall(r'audit_differences{item=("\d+")', series)}
     wrong = {series.replace("ITEM", item): number for series, number in cause.wrong.items()}
     all_well = {**well, **cause.well}
     assert {*wrong, *cause.rises, *cause.missing} <= all_well.keys(), cause.alert

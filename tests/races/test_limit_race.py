@@ -4,8 +4,10 @@ from collections import Counter
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from seckill.api.views import pass_body
+from seckill.models import Sale
 from shop.http.rate_limits import LimitReached, take
 from tests.races.racing_processes import Call, RacingProcesses
 
@@ -35,7 +37,7 @@ def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_a
 def ask_for_pass(call: Call) -> str:
     settings.PASS_LIMIT = call["rate"]
     try:
-        pass_body(item_id=1, buyer_id=1, network="192.0.2.1")
+        pass_body(sale=Sale(pk=1, closes_at=timezone.now()), item_id=1, buyer_id=1, network="192.0.2.1")
     except LimitReached:
         return "refused"
     return "passed"

@@ -41,7 +41,7 @@ from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
 from seckill.store.scripts import Script
 from tests.own_store import OwnStore
-from tests.steps.store import StoredItem, texts
+from tests.steps.store import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
@@ -310,25 +310,6 @@ class CheckedItem(StoredItem):
 
     def hand_on(self, *, people_max: int = 10) -> HandedOn:
         return self._watched(lambda: line_ledger.hand_on(item_id=ITEM_ID, people_max=people_max))
-
-    def line(self) -> list[str]:
-        """The buyers in the order in which they came."""
-        found = self.client.zrange(self.keys.line, 0, -1, withscores=True)
-        return [buyer.decode() for buyer, score in sorted(found, key=lambda place: place[1] % line_ledger.SHIFT)]
-
-    def check_line(self) -> None:
-        places = texts(self.client.hgetall(self.keys.places))
-        arrivals = int(places.pop("arrivals", "0"))
-        scores = {}
-        for buyer, place in places.items():
-            _, units, arrival = place.split(":")
-            assert 1 <= int(arrival) <= arrivals
-            scores[buyer] = int(units) * line_ledger.SHIFT + int(arrival)
-        assert scores == {
-            buyer.decode(): int(score) for buyer, score in self.client.zrange(self.keys.line, 0, -1, withscores=True)
-        }
-        least = min((score // line_ledger.SHIFT for score in scores.values()), default=None)
-        assert self.item().get("smallest_waiting") == (None if least is None else str(least))
 
     def archive(self, *, over_ms: int = -2 * HOUR_MS) -> Archived:
         """By default the sale counts as long over, although it is open. Everything must be gone, or nothing changed."""

@@ -7,6 +7,7 @@ from django.conf import LazySettings
 from pytest_django import Settings
 
 from seckill import ledger
+from seckill.line import line_ledger
 from seckill.models import SaleItem
 from seckill.store.keys import keys_of
 
@@ -105,6 +106,28 @@ class StoredItem:
         assert numbers == sorted(set(numbers), reverse=True)
         assert not numbers or numbers[0] <= int(item["reservations"])
         assert {reservation_id for _, reservation_id in self.latest()} <= {*holds, *self.forgotten}
+
+    def places(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.places))
+
+    def line(self) -> list[str]:
+        """The buyers in the order in which they came."""
+        found = self.client.zrange(self.keys.line, 0, -1, withscores=True)
+        return [buyer.decode() for buyer, score in sorted(found, key=lambda place: place[1] % line_ledger.SHIFT)]
+
+    def check_line(self) -> None:
+        places = self.places()
+        arrivals = int(places.pop("arrivals", "0"))
+        scores = {}
+        for buyer, place in places.items():
+            _, units, arrival = place.split(":")
+            assert 1 <= int(arrival) <= arrivals
+            scores[buyer] = int(units) * line_ledger.SHIFT + int(arrival)
+        assert scores == {
+            buyer.decode(): int(score) for buyer, score in self.client.zrange(self.keys.line, 0, -1, withscores=True)
+        }
+        least = min((score // line_ledger.SHIFT for score in scores.values()), default=None)
+        assert self.item().get("smallest_waiting") == (None if least is None else str(least))
 
 
 def texts(fields: dict[bytes, bytes]) -> dict[str, str]:

@@ -14,16 +14,20 @@ from orders import tasks
 from orders.life.intake import broken_yeses
 from orders.repair.reconcile import reconcile
 from seckill.items import item_state
+from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of
+from seckill.waiting_room.room_ledger import arrive
 from shop.background import sweep_notes
 from shop.background.queued_tasks import QUEUES, known_sweeps
 from shop.celery import app
 from tests.steps.buying import drained, reserve
 from tests.steps.operating import figure_at
+from tests.steps.shop import goods, make_item
+from tests.steps.waiting import join
 from web.lanes import Lane, LaneFull, full_lanes, lane_seconds
 from web.metrics.item_figures import UNVERIFIED_KEY
 
@@ -101,6 +105,23 @@ def test_an_entry_that_cannot_be_read_is_a_dead_letter(client: Client, item: Sal
     drained(item)
     assert figure_at(client, name) == 1
     assert outbox.waiting(item_ids=[item.pk])[item.pk].entries == 0
+
+
+def test_people_who_wait_are_counted_by_item_and_by_sale(
+    client: Client, item: SaleItem, buyer: User, rival: User
+) -> None:
+    in_line = make_item(goods("oolong", price_minor=9900).product, quantity=1, waiting_list=True)
+    sweep_lines()
+    reserve(in_line, buyer)
+    join(in_line, rival)
+    room = make_item(goods("sencha", price_minor=9900).product, opens_in_seconds=300, has_room=True)
+    tasks.move_waiting_rooms()
+    for person in (buyer, rival):
+        arrive(sale_id=room.sale_id, account_id=person.pk)
+    assert figure_at(client, f'stampede_line_people{{item="{in_line.pk}"}}') == 1
+    assert figure_at(client, f'stampede_line_people{{item="{item.pk}"}}') == 0
+    assert figure_at(client, f'stampede_room_people{{sale="{room.sale_id}"}}') == 2
+    assert figure_at(client, f'stampede_room_people{{sale="{item.sale_id}"}}') is None
 
 
 def test_a_yes_that_became_a_rejected_order_is_counted(client: Client, item: SaleItem, buyer: User) -> None:

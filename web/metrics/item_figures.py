@@ -1,4 +1,4 @@
-"""What the reservation store says of each item, and of its own servers."""
+"""What the reservation store says of each item and waiting room, and of its own servers."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +8,11 @@ from django.core.cache import cache
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from seckill.items.item_state import Condition
+from seckill.line.line_ledger import count_waiting
 from seckill.outbox import outbox
 from seckill.store.client import StoreUnreachable, all_members, ask_member, online_replicas
 from seckill.store.yes_replicas import yes_replicas_now
+from seckill.waiting_room.room_ledger import read_room
 
 # Since when each item is not verified, by the first scrape that found it so.
 UNVERIFIED_KEY = "web.metrics.unverified"
@@ -32,6 +34,20 @@ def outbox_metrics(item_ids: Sequence[int]) -> Iterator[Metric]:
         lag.add_metric([str(item_id)], waiting.oldest_ms / 1000)
         dead.add_metric([str(item_id)], waiting.dead)
     yield from (backlog, lag, dead)
+
+
+def people_metrics(item_ids: Sequence[int], sale_ids: Sequence[int]) -> Iterator[Metric]:
+    """How many people wait: for units of each item that may come back, and in the open room of each sale."""
+    line = GaugeMetricFamily("stampede_line_people", "People in the waiting list of the item", labels=["item"])
+    for item_id, people in count_waiting(item_ids=item_ids).items():
+        line.add_metric([str(item_id)], people)
+    rooms = GaugeMetricFamily(
+        "stampede_room_people", "People in the waiting room of the sale whose place was not called yet", labels=["sale"]
+    )
+    for sale_id in sale_ids:
+        if room := read_room(sale_id=sale_id):
+            rooms.add_metric([str(sale_id)], room.waiting)
+    yield from (line, rooms)
 
 
 def replica_metrics() -> Iterator[Metric]:

@@ -25,10 +25,17 @@ from prometheus_client.registry import Collector
 
 from seckill.items import item_state
 from seckill.models import movable_items
+from seckill.waiting_room.admission import moving_sales
 from shop.background.bounded_thread import in_time
 from shop.background.outages import AWAY, go_on, wait
 from shop.http.health import THREADS, source_answers
-from web.metrics.item_figures import outbox_metrics, replica_metrics, unverified_metric, unverified_since
+from web.metrics.item_figures import (
+    outbox_metrics,
+    people_metrics,
+    replica_metrics,
+    unverified_metric,
+    unverified_since,
+)
 from web.metrics.queue_figures import queue_metrics, sweep_metrics
 from web.metrics.row_figures import row_metrics
 from web.metrics.shared_figures import audit_metrics, counter_metrics, weak_setting_metric
@@ -67,6 +74,8 @@ class ShopCollector(Collector):
         item_ids = watched_items(sources)
         yield from sources.read("reservation_store", lambda: outbox_metrics(item_ids), missing=())
         yield unverified_items(sources, item_ids)
+        sale_ids = sources.read("database", open_rooms, missing=())
+        yield from sources.read("reservation_store", lambda: people_metrics(item_ids, sale_ids), missing=())
         yield from sources.read("reservation_store", replica_metrics, missing=())
         yield from sources.answer("database", rows, missing=())
         yield from sources.answer("broker", lengths, missing=())
@@ -130,6 +139,11 @@ def watched_items(sources: Sources) -> Sequence[int]:
 
     item_ids = sources.read("database", movable, missing=())
     return sources.read("cache", remember if sources.up["database"] else remembered, missing=item_ids)
+
+
+def open_rooms() -> Iterator[int]:
+    """The sales whose rooms are open."""
+    yield from moving_sales().prefetch_related(None).values_list("pk", flat=True)
 
 
 def unverified_items(sources: Sources, item_ids: Sequence[int]) -> Metric:

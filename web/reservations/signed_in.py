@@ -77,7 +77,8 @@ class SignedInCalls:
             return None
         if sale.has_room and why_not_let_in(sale_id=sale.pk, account_id=caller.user_id):
             return None
-        return pass_body(item_id=call.object_id, buyer_id=caller.user_id, network=client_network(request))
+        network = client_network(request)
+        return pass_body(sale=sale, item_id=call.object_id, buyer_id=caller.user_id, network=network)
 
     def _sale_of(self, item_id: int) -> Sale | None:
         """The item's sale with its times and rules alone. None if buyers may not see the item."""

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from bench.argument_types import number_up_to
+from bench.measure.fairness.crowd import measure_try_seconds
 from bench.measure.fairness.shares import measure
 from bench.tables import markdown_table
 
@@ -30,7 +31,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = {name: options[name] for name in ("honest", "units", "accounts", "rounds", "seed")}
         self.stdout.write(", ".join(f"{name} {value}" for name, value in chosen.items()))
-        lines = [line.cells() for line in measure(**chosen)]
+        try_seconds = measure_try_seconds()
+        self.stdout.write(f"one try of a proof takes {try_seconds * 1000:.3f} ms of a core")
+        lines = [line.cells() for line in measure(**chosen, try_seconds=try_seconds)]
         shares = [f"script with {count:,}" for count in options["accounts"]]
-        headings = ["Way", "Rule", *shares, "Honest buyers refused", "Computing of the script"]
+        headings = ["Way", "Rule", *shares, "Honest buyers refused", "Computing of the script", "of an honest buyer"]
         self.stdout.write(markdown_table(headings, lines, text_columns=2))

@@ -11,13 +11,14 @@ from bench.measure.fairness.ways import WAYS
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Units by who got them; honest buyers whom the rules saw and refused; how long the script computed."""
+    """Units by who got them; honest buyers whom the rules saw and refused; processor time of proofs."""
 
     script_units: int
     honest_units: int
     honest_asked: int
     honest_refused: int
     script_seconds: float
+    honest_seconds: float
 
     @property
     def share(self) -> float:
@@ -37,18 +38,22 @@ class Line:
         most = self.rounds[max(self.rounds)]
         asked, refused = sum(one.honest_asked for one in most), sum(one.honest_refused for one in most)
         minutes = fmean(one.script_seconds for one in most) / 60
+        of_one = sum(one.honest_seconds for one in most) / asked if asked else 0.0
         return [
             self.way,
             self.rule,
             *(f"{fmean(one.share for one in rounds):.1%}" for rounds in self.rounds.values()),
             f"{refused / asked:.0%}" if asked else "–",
             f"{minutes:.0f} min" if minutes else "–",
+            f"{of_one:.1f} s" if of_one else "–",
         ]
 
 
-def measure(*, honest: int, units: int, accounts: Sequence[int], rounds: int, seed: int) -> Iterator[Line]:
+def measure(
+    *, honest: int, units: int, accounts: Sequence[int], rounds: int, seed: int, try_seconds: float
+) -> Iterator[Line]:
     """The lines of the table. Each round has its own chance, which the seed decides."""
-    found = people(honest=honest, accounts_max=max(accounts))
+    found = people(honest=honest, accounts_max=max(accounts), try_seconds=try_seconds)
     for way in WAYS:
         for rule in RULES:
             if way == "draw" and rule.fields.get("proof_of_work"):
@@ -66,4 +71,11 @@ def one_round(way: str, rule: Rule, found: People, *, accounts: int, units: int,
     crowd = found.crowd(accounts=accounts, rule=rule, chance=chance)
     winners = WAYS[way](crowd, units=units)
     of_script = sum(buyer.is_script for buyer in winners)
-    return Round(of_script, len(winners) - of_script, crowd.asked_honest, crowd.refused_honest, crowd.script_seconds)
+    return Round(
+        of_script,
+        len(winners) - of_script,
+        crowd.asked_honest,
+        crowd.refused_honest,
+        crowd.script_seconds,
+        crowd.honest_seconds,
+    )

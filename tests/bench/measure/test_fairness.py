@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db
 UNITS, HONEST = 6, 30
 
 
-def lines(seed: int = 1) -> dict[tuple[str, str], Line]:
-    found = measure(honest=HONEST, units=UNITS, accounts=[1, 12], rounds=2, seed=seed)
+def lines(seed: int = 1, *, try_seconds: float = 0.0003) -> dict[tuple[str, str], Line]:
+    found = measure(honest=HONEST, units=UNITS, accounts=[1, 12], rounds=2, seed=seed, try_seconds=try_seconds)
     return {(line.way, line.rule): line for line in found}
 
 
@@ -39,6 +39,10 @@ def test_each_way_gives_all_units_to_somebody_and_a_fast_script_gets_what_its_ac
     assert all(of_round < UNITS for way in (room, draw) for rounds in units(way) for of_round in rounds)
     computed = [one.script_seconds for rounds in found[first, "proof of work"].rounds.values() for one in rounds]
     assert min(computed) > 0
+    # Two minutes of one core for each proof: five or so are ready when the sale opens, and those of honest buyers.
+    slow = lines(try_seconds=0.06)[first, "proof of work"].rounds[12]
+    assert all(0 < one.script_units < UNITS for one in slow)
+    assert all(one.honest_seconds > one.honest_asked for one in slow)
     # One of ten honest buyers has a new account.
     assert {one.honest_refused for one in found[first, "accounts of a week or older"].rounds[1]} == {HONEST // 10}
     assert found == lines()
@@ -50,6 +54,7 @@ def test_the_command_prints_the_seed_and_a_row_for_each_way_and_rule() -> None:
     call_command(
         "fairness", "--accounts", "2", "--honest", "10", "--units", "2", "--rounds", "1", "--seed", "7", stdout=out
     )
-    first, *table = out.getvalue().strip().splitlines()
+    first, of_try, *table = out.getvalue().strip().splitlines()
     assert first == "honest 10, units 2, accounts [2], rounds 1, seed 7"
+    assert of_try.startswith("one try of a proof takes 0.")
     assert len(table) == 2 + 3 * len(RULES) - 1

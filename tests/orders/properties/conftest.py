@@ -21,7 +21,7 @@ def store_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore
 def store_and_cast(
     store_to_kill: OwnStore, transactional_db: None, product: Product
 ) -> Iterator[tuple[OwnStore, Cast]]:
-    buyers = User.objects.bulk_create(User(username=f"buyer-{number}") for number in range(100))
+    buyers = User.objects.bulk_create(User(username=f"buyer-{number}") for number in range(300))
     buyer_ids = [buyer.pk for buyer in buyers]
     with as_reservation_store(store_to_kill):
         yield store_to_kill, Cast(product=product, buyer_ids=buyer_ids)

@@ -29,8 +29,8 @@ from orders.payments.provider.interface import (
 )
 from orders.refund_records import RefundRequest
 from seckill.models import LatePayment, Sale
+from tests.orders.properties.line_machine import LineMachine
 from tests.orders.properties.payment_model import Page, PaymentModel
-from tests.orders.properties.sale_machine import SaleMachine
 
 # Quarters of an order's money.
 PARTS = st.sampled_from([4, 4, 4, 1, 2, 3])
@@ -57,12 +57,12 @@ class StubProvider:
         return RefundReply(answer, reference=str(refund.pk))
 
 
-class PaymentMachine(SaleMachine):
+class PaymentMachine(LineMachine):
     pages: Bundle[Any] = Bundle("pages")
     refund_ids: Bundle[Any] = Bundle("refund_ids")
     model_type = PaymentModel
 
-    @rule(target=pages, taken=SaleMachine.taken_passes, is_early=st.booleans())
+    @rule(target=pages, taken=LineMachine.taken_passes, is_early=st.booleans())
     def open_page(self, taken: tuple[str, int], is_early: bool) -> MultipleResults[str]:
         """A payment page, as orders/payments/sessions.py opens one; its first event may arrive before its row."""
         reservation = taken[0]
@@ -129,7 +129,7 @@ class PaymentMachine(SaleMachine):
 
     # --- refunds ---
 
-    @rule(target=refund_ids, taken=SaleMachine.taken_passes, part=PARTS, refund=st.uuids(version=4).map(str))
+    @rule(target=refund_ids, taken=LineMachine.taken_passes, part=PARTS, refund=st.uuids(version=4).map(str))
     def refund_some(self, taken: tuple[str, int], part: int, refund: str) -> MultipleResults[str]:
         """Staff refund a part of an order."""
         if taken[0] not in self.model.orders:
@@ -137,7 +137,7 @@ class PaymentMachine(SaleMachine):
         self.ask_for(taken[0], refund, self.model.amount_of(taken[0]) * part // 4)
         return multiple(refund)
 
-    @rule(taken=SaleMachine.taken_passes, refund=refund_ids)
+    @rule(taken=LineMachine.taken_passes, refund=refund_ids)
     def refund_what_is_left(self, taken: tuple[str, int], refund: str) -> None:
         """Staff type in all that is left; the form may be one that was sent before."""
         if taken[0] in self.model.orders:
@@ -150,7 +150,7 @@ class PaymentMachine(SaleMachine):
         if outcome is RefundOutcome.STARTED:
             self.model.settle([reservation])
 
-    @rule(taken=SaleMachine.taken_passes, refund=refund_ids)
+    @rule(taken=LineMachine.taken_passes, refund=refund_ids)
     def staff_pay_back(self, taken: tuple[str, int], refund: str) -> None:
         """Also of another order, or of a payment that the provider pays back: then nothing changes."""
         known = self.model.refunds.get(refund)

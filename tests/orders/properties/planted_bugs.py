@@ -140,4 +140,18 @@ BUGS = [
             "return RestoreAs.ENDED if status in SOLD",
         ),
     ),
+    Bug(
+        "units that come back are not handed on",
+        in_function(settlement, "tell_ledger", "then = then_hand_on(item_id)", "then = None"),
+        quick=True,
+    ),
+    Bug(
+        "a later one is handed units before an earlier one",
+        in_script("hand_on", "arrival < least", "arrival > least"),
+    ),
+    Bug(
+        "a place ends although its buyer may have the units",
+        in_script("hand_on", "of_buyer + units <= per_buyer_max", "of_buyer + units < per_buyer_max"),
+        quick=True,
+    ),
 ]

@@ -6,6 +6,7 @@ the end everything comes to rest: what was paid is sold, all the rest is back, a
 
 import sys
 from collections import Counter
+from contextlib import suppress
 from typing import Any, ClassVar
 from unittest import mock
 from uuid import UUID
@@ -29,6 +30,7 @@ from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger
 from seckill.changes import journal
 from seckill.changes.rules import OF_ITEM, CannotChange
+from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleChange, SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
@@ -46,8 +48,12 @@ BUYERS = st.integers(0, REGULARS - 1)
 KEYS = st.sampled_from(["item", "buyers", "holds", "outbox"])
 FAULTS = st.sampled_from(["kill", "kill", "flush scripts", "empty", "lose a key", "back up", "put back"])
 UNITS = st.integers(1, 3)
+# By those who come too late.
+WANTED = st.lists(UNITS, max_size=3)
 WORKER_DIES = st.sampled_from(["", "", "", "intake.before_commit", "intake.after_commit"])
 ORDER_DIES = st.sampled_from(["", "", "lifecycle.after_commit"])
+# More often than anybody waits, expires or buys.
+PASSED_ON_MAX = 200
 # Longer than any example: a worker takes over entries when a rule says so, and never by the clock.
 NEVER_MS = 3_600_000
 
@@ -75,22 +81,34 @@ class SaleMachine(RuleBasedStateMachine):
         quantity=st.one_of(st.integers(1, 6), st.integers(1, 6), st.none()),
         limit=st.integers(1, 3),
         upcoming=st.sampled_from([False, False, False, True]),
+        line=st.one_of(st.none(), WANTED, WANTED),
         first=st.lists(st.tuples(BUYERS, UNITS), max_size=4),
     )
     def publish(
-        self, quantity: int | None, limit: int, upcoming: bool, first: list[tuple[int, int]]
+        self,
+        quantity: int | None,
+        limit: int,
+        upcoming: bool,
+        first: list[tuple[int, int]],
+        line: list[int] | None = None,
     ) -> MultipleResults[tuple[str, int]]:
-        """The item is on sale, and the first buyers have orders."""
-        terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
+        """The item is on sale, the first buyers have orders, and those in the `line` come too late. None: no line."""
+        terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN, waiting_list=line is not None)
         self.world = World(self.own_store, self.cast, terms)
         self.model = self.model_type(terms)
         self.receipts: dict[str, Receipt] = {}
         self.model.price = variant_of(self.cast.product).price_minor
+        self.sweep_line()
         taken = [self.new_pass() for _ in first]
         for reservation, (buyer, units) in zip(taken, first, strict=True):
             self.ask(reservation, buyer, units)
         self.drain(500, False, "")
-        return multiple(*((reservation, buyer) for reservation, (buyer, _) in zip(taken, first, strict=True)))
+        late = [] if line is None or upcoming else self.the_rest_is_sold_and_people_wait(line).values
+        return multiple(*((reservation, buyer) for reservation, (buyer, _) in zip(taken, first, strict=True)), *late)
+
+    def the_rest_is_sold_and_people_wait(self, wanted: list[int]) -> MultipleResults[tuple[str, int]]:
+        """Overridden by the machine with a waiting list."""
+        return multiple()
 
     # --- buyers ---
 
@@ -234,6 +252,8 @@ class SaleMachine(RuleBasedStateMachine):
 
     @rule(count_max=st.sampled_from([500, 500, 1]), dies=ORDER_DIES)
     def expire(self, count_max: int, dies: str) -> None:
+        # Those that expire together are settled in any order, which decides who in the line gets their units.
+        count_max = 1 if self.model.store.line else count_max
         overdue = self.model.overdue(count_max)
         expired = len(overdue)
         with self.world.dying_at(dies):
@@ -244,7 +264,17 @@ class SaleMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
+        # As above.
+        for reservation in [*self.model.orders] if self.model.store.line else []:
+            order_id = self.world.order_id(reservation)
+            assert settlement.settle_orders(order_ids=[order_id]) == self.model.settle([reservation])
         assert settlement.settle_orders() == self.model.settle()
+
+    @rule()
+    def sweep_line(self) -> None:
+        with suppress(StoreUnreachable):
+            sweep_lines()
+        self.model.sweep_line()
 
     # --- changes of the running sale ---
 
@@ -319,6 +349,7 @@ class SaleMachine(RuleBasedStateMachine):
             self.world.client.flushall()
             store.lose("item", "buyers", "holds", "outbox")
             store.applied.clear()
+            store.line.clear()
         elif fault == "lose a key" and store_is_up and store.has(key):
             self.world.client.delete(getattr(self.world.keys, key))
             store.lose(key)
@@ -408,6 +439,12 @@ class SaleMachine(RuleBasedStateMachine):
         assert Counter({int(buyer): int(units) for buyer, units in self.world.buyers().items()}) == buyers
         assert (item["state"] == "paused") is store.terms.paused
         assert int(item["per_buyer_max"]) == store.terms.limit
+        line = [str(self.cast.buyer_ids[place.buyer]) for place in store.line]
+        assert self.world.line() == line
+        ids = [self.world.places()[buyer].split(":")[0] for buyer in line]
+        assert ids == [place.reservation for place in store.line]
+        if store.line_open:
+            self.world.check_line()
 
     @invariant()
     def nobody_who_was_told_yes_is_lost(self) -> None:
@@ -443,16 +480,25 @@ class SaleMachine(RuleBasedStateMachine):
         self.drain(500, True, "")
         self.decide_late_money()
         self.settle()
-        for reservation in self.model.orders:
-            self.deadline_passes((reservation, 0))
-        self.expire(500, "")
-        self.check()
-        assert self.model.store.units("held") == 0
+        self.sweep_line()
+        self.nobody_pays()
         assert self.model.store.units("sold") == self.model.taken
         assert not self.model.store.outbox
         assert not self.model.pending
         assert all(order.settled for order in self.model.orders.values())
         assert self.model.told_yes - self.model.forgiven <= self.model.orders.keys()
+
+    def nobody_pays(self) -> None:
+        """All deadlines pass, also of those in line to whom the units are passed on."""
+        for _ in range(PASSED_ON_MAX):
+            self.drain(500, True, "")
+            for reservation in self.model.orders:
+                self.deadline_passes((reservation, 0))
+            self.expire(500, "")
+            self.check()
+            if not self.model.store.units("held"):
+                return
+        raise AssertionError("units stay held")
 
     def decide_late_money(self) -> None:
         """Overridden by the machine with payments."""
@@ -465,6 +511,8 @@ class SaleMachine(RuleBasedStateMachine):
             self.change(Kind.MOVE_END, 1, "")
         if self.model.terms.item_paused:
             self.change(Kind.RESUME_ITEM, 1, "")
+        self.nobody_pays()
+        assert not self.model.store.kept_for_the_line, "units lie idle while somebody waits for them"
         left = self.model.store.left
         yes = 0
         for buyer in range(REGULARS, len(self.cast.buyer_ids)):
@@ -474,11 +522,7 @@ class SaleMachine(RuleBasedStateMachine):
             if left is None and yes == 3:
                 break
         assert yes == (3 if left is None else left)
-        self.drain(500, True, "")
-        for reservation in self.model.orders:
-            self.deadline_passes((reservation, 0))
-        self.expire(500, "")
-        self.check()
+        self.nobody_pays()
         assert self.model.store.left == left
 
     def check(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from orders.life.readmission import Readmission
 from orders.models import LIVE, SOLD, OrderStatus
+from seckill.ledger_words import Departed, HandedOn, Joined
 from seckill.models import SaleChange
 from seckill.outcomes import Outcome
 
@@ -31,6 +32,15 @@ class Hold:
 
 
 @dataclass
+class Place:
+    """A buyer's place in the waiting list."""
+
+    reservation: str
+    buyer: int
+    units: int
+
+
+@dataclass
 class Entry:
     """An outbox entry; `read` once a worker was given it."""
 
@@ -41,13 +51,21 @@ class Entry:
 
 @dataclass
 class Terms:
-    """`quantity` None is unlimited; `window` is upcoming, open or ended. A sale and its item are each paused alone."""
+    """`quantity` None is unlimited; `window` is upcoming, open or ended. A sale and its item are each paused alone.
+
+    `waiting_list`: the sale has one.
+    """
 
     quantity: int | None
     limit: int
     sale_paused: bool = False
     item_paused: bool = False
     window: str = OPEN
+    waiting_list: bool = False
+
+    @property
+    def has_line(self) -> bool:
+        return self.waiting_list and self.quantity is not None
 
     @property
     def paused(self) -> bool:
@@ -89,7 +107,10 @@ class Change:
 
 @dataclass
 class StoreModel:
-    """The reservation store. `missing` are the keys that it has lost, `applied` the changes that it remembers."""
+    """The reservation store. `missing` are the keys that it has lost, `applied` the changes that it remembers.
+
+    `line` are those who wait, in the order in which they came; while it is not open, the item does not know of it.
+    """
 
     terms: Terms
     verified: bool = True
@@ -97,6 +118,8 @@ class StoreModel:
     holds: dict[str, Hold] = field(default_factory=dict)
     outbox: dict[str, Entry] = field(default_factory=dict)
     applied: set[int] = field(default_factory=set)
+    line: list[Place] = field(default_factory=list)
+    line_open: bool = False
 
     def units(self, state: str) -> int:
         return sum(hold.units for hold in self.holds.values() if hold.state == state)
@@ -124,6 +147,14 @@ class StoreModel:
     def item_there(self) -> bool:
         return "item" not in self.missing
 
+    @property
+    def kept_for_the_line(self) -> bool:
+        """Whether units are left that are enough for somebody who waits: they are for nobody else."""
+        return any(place.units <= (self.left or 0) for place in self.line)
+
+    def place_of(self, buyer: int) -> Place | None:
+        return next((place for place in self.line if place.buyer == buyer), None)
+
     def decide(self, reservation: str, buyer: int, units: int) -> Outcome:
         """The outcomes in the order of docs/design.md."""
         hold = self.holds.get(reservation)
@@ -136,11 +167,35 @@ class StoreModel:
             Outcome.NOT_OPEN: terms.window == UPCOMING,
             Outcome.CLOSED: terms.window == ENDED,
             Outcome.SOLD_OUT: left == 0 and self.units("held") == 0,
-            Outcome.HELD_BY_OTHERS: left == 0,
+            Outcome.HELD_BY_OTHERS: left == 0 or self.kept_for_the_line,
             Outcome.LIMIT_REACHED: self.buyers[buyer] + units > terms.limit,
             Outcome.TOO_FEW_LEFT: left is not None and left < units,
         }
         return next((outcome for outcome, applies in outcomes.items() if applies), Outcome.RESERVED)
+
+    def decide_to_join(self, reservation: str, buyer: int, units: int) -> Joined:
+        """The words in the order of join_line.lua."""
+        hold, terms = self.holds.get(reservation), self.terms
+        words = {
+            Joined.UNAVAILABLE: not self.answers,
+            Joined.NO_LINE: not self.line_open,
+            Joined.ALREADY_RESERVED: hold is not None and hold.state != "ended",
+            Joined.HOLD_ENDED: hold is not None,
+            Joined.ALREADY_WAITING: self.place_of(buyer) is not None,
+            Joined.PAUSED: terms.paused,
+            Joined.NOT_OPEN: terms.window == UPCOMING,
+            Joined.CLOSED: terms.window == ENDED,
+            Joined.LIMIT_REACHED: self.buyers[buyer] + units > terms.limit,
+            Joined.UNITS_LEFT: (self.left or 0) >= units and not self.kept_for_the_line,
+        }
+        return next((word for word, applies in words.items() if applies), Joined.JOINED)
+
+    def leave(self, reservation: str, buyer: int) -> Departed:
+        place = self.place_of(buyer)
+        if place is None or place.reservation != reservation:
+            return Departed.NOT_WAITING
+        self.line.remove(place)
+        return Departed.LEFT_LINE
 
     def release(self, reservation: str, *, refunded: bool) -> None:
         hold = self.holds.get(reservation)
@@ -165,6 +220,8 @@ class StoreModel:
             self.holds.clear()
         if "outbox" in keys:
             self.outbox.clear()
+        if "item" in keys:
+            self.line_open = False
 
     def adjust(self, change: Change) -> bool:
         """Apply a change once. False where the store refuses it."""
@@ -213,17 +270,22 @@ class SaleModel:
         self.told_yes: set[str] = set()
         self.forgiven: set[str] = set()
         self.turns = 0
+        # Whether those who tell the store that units come back have them handed on.
+        self.hands_on = True
 
     # --- buyers ---
 
     def reserve(self, reservation: str, buyer: int, units: int) -> Outcome:
         outcome = self.store.decide(reservation, buyer, units)
         if outcome is Outcome.RESERVED:
-            self.store.holds[reservation] = Hold("held", buyer, units)
-            self.store.outbox[reservation] = Entry(buyer, units)
-            self.told_yes.add(reservation)
-            self.forgiven.discard(reservation)
+            self.hold(reservation, buyer, units)
         return outcome
+
+    def hold(self, reservation: str, buyer: int, units: int) -> None:
+        self.store.holds[reservation] = Hold("held", buyer, units)
+        self.store.outbox[reservation] = Entry(buyer, units)
+        self.told_yes.add(reservation)
+        self.forgiven.discard(reservation)
 
     def bring_back(self, reservation: str, buyer: int, units: int) -> Readmission:
         """By the receipt of a yes."""
@@ -242,6 +304,46 @@ class SaleModel:
             store.outbox[reservation] = Entry(buyer, units)
             self.forgiven.discard(reservation)
         return outcome
+
+    # --- the waiting list ---
+
+    def join(self, reservation: str, buyer: int, units: int) -> Joined:
+        word = self.store.decide_to_join(reservation, buyer, units)
+        if word is Joined.JOINED:
+            self.store.line.append(Place(reservation, buyer, units))
+        return word
+
+    def hand_on(self, people_max: int = 10) -> HandedOn:
+        """Units that are left go to the first whom they are enough for, and so on.
+
+        A place ends without units if its buyer has reached the limit, or has reserved with its pass.
+        """
+        store = self.store
+        words = {
+            HandedOn.UNAVAILABLE: not store.answers or store.terms.quantity is None,
+            HandedOn.NO_LINE: not store.line_open,
+            HandedOn.PAUSED: store.terms.paused,
+            HandedOn.NOT_OPEN: store.terms.window == UPCOMING,
+            HandedOn.CLOSED: store.terms.window == ENDED,
+            HandedOn.NOBODY_FITS: not store.kept_for_the_line,
+        }
+        if refusal := next((word for word, applies in words.items() if applies), None):
+            return refusal
+        for _ in range(people_max):
+            first = next((place for place in store.line if place.units <= (store.left or 0)), None)
+            if first is None:
+                break
+            store.line.remove(first)
+            if store.buyers[first.buyer] + first.units <= store.terms.limit and first.reservation not in store.holds:
+                self.hold(first.reservation, first.buyer, first.units)
+        return HandedOn.HANDED_ON
+
+    def sweep_line(self) -> None:
+        """Not of a sale that is over."""
+        if self.store_is_up and self.terms.has_line and self.terms.window != ENDED:
+            self.store.line_open = self.store.line_open or self.store.answers
+            while self.hand_on() is HandedOn.HANDED_ON:
+                pass
 
     # --- the worker ---
 
@@ -290,6 +392,8 @@ class SaleModel:
                     self.store.confirm(name)
                 else:
                     self.store.release(name, refunded=order.status in MONEY_BACK)
+                    if self.hands_on:
+                        self.hand_on()
                 order.settled = True
                 told += 1
         return told
@@ -347,6 +451,7 @@ class SaleModel:
                 return
             change = self.pending[0]
             applied = self.store.adjust(change)
+            self.hand_on()
             if dies:
                 return
             if applied and change.kind != Kind.ADD_UNITS:
@@ -398,6 +503,7 @@ class SaleModel:
             if change.kind == Kind.ADD_UNITS:
                 move(terms, Change(Kind.WITHDRAW_UNITS, change.units))
         holds = {name: Hold(order.wanted, order.buyer, order.units) for name, order in self.orders.items()}
-        self.store = StoreModel(terms=terms, verified=not dies, holds=holds)
+        line, is_open = self.store.line, self.terms.has_line
+        self.store = StoreModel(terms=terms, verified=not dies, holds=holds, line=line, line_open=is_open)
         if not dies:
             self.apply_changes()

@@ -68,7 +68,9 @@ class World(StoredItem):
         self.cast = cast
         now = timezone.now()
         opens_at = now + HOUR if terms.window == UPCOMING else now - HOUR
-        self.sale = Sale.objects.create(name="Spring sale", opens_at=opens_at, closes_at=now + 2 * HOUR)
+        self.sale = Sale.objects.create(
+            name="Spring sale", opens_at=opens_at, closes_at=now + 2 * HOUR, waiting_list=terms.waiting_list
+        )
         self.item_id = SaleItem.objects.create(
             sale=self.sale,
             variant=variant_of(cast.product),

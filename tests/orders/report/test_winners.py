@@ -1,4 +1,4 @@
-"""The report says who got the units, in sums: by second, by age of the account, by arrival and by the draw."""
+"""The report says who got the units, in sums: by second, age of the account, arrival, network and draw."""
 
 import csv
 from datetime import timedelta
@@ -15,6 +15,7 @@ from orders.life import lifecycle
 from orders.models import Order
 from orders.report.sale_report import Report, report_of
 from orders.report.winners import SECONDS, Won
+from seckill.guards import buyer_networks
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale, SaleItem
 from seckill.waiting_room.admission import remove_old_rooms
@@ -103,14 +104,41 @@ def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager
     settings.CACHES = former
 
 
+def test_units_are_told_by_network_and_kept(item: SaleItem, as_manager: Client) -> None:
+    addresses = ("192.0.2.1", "192.0.2.200", "198.51.100.7", "2001:db8::1")
+    *buyers, without = new_buyers(5)
+    for buyer, address in zip(buyers, addresses, strict=True):
+        assert told_of_pass(item, buyer, address=address) == "pass"
+    for buyer in (*buyers, without):
+        order_of(item, buyer)
+    buyer_networks.buyer_networks.write()
+    expected = {
+        **{"networks": 3, "units": 4, "largest": 2, "unknown": 1},
+        **{"networks_1": 2, "units_1": 2, "networks_2_to_5": 1, "units_2_to_5": 2},
+    }
+    assert report(item).sums.networks == expected
+    page = text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/", **{"Accept-Language": "zh-hans"})
+    assert "按网络" in page
+    now = timezone.now()
+    Sale.objects.update(opens_at=now - timedelta(days=4), closes_at=now - timedelta(days=2))
+    assert tasks.keep_sale_reports() == 1
+    buyer_networks.connection().delete(buyer_networks.key(item.sale_id))
+    assert report(item).sums.networks == expected
+    assert rows_of(as_manager, item)["units_by_network", "largest"] == "2"
+    # A sale that is opened again.
+    Sale.objects.update(closes_at=now - timedelta(days=1, hours=1))
+    assert tasks.keep_sale_reports() == 1
+    assert report(item).sums.networks == expected
+
+
 def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None:
-    item = make_draw(product, quantity=3, per_buyer_max=2)
+    item = make_draw(product, quantity=4, per_buyer_max=2)
     entered(item, 2, units=2)
     entered(item, 2)
     drawn(item)
     found = report(item).winners.draw
     assert found is not None
-    assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 3, 0)
+    assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 4, 0)
     assert rows_of(as_manager, item)["draw", "entries"] == "4"
 
 
