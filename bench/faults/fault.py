@@ -7,7 +7,7 @@ the run's seed and the fault's name, so that `make faults SEED=… ARGS="--only 
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, TypeVar
 
@@ -55,11 +55,13 @@ class TrialContext:
     goods: Goods
     history: History
     rng: random.Random
+    # Those of the proxies that buyers go through, where a fault has put some in front of the web processes.
+    front_ports: list[int] = field(default_factory=list)
 
     @property
     def ports(self) -> list[int]:
         """Where buyers reach the web processes."""
-        return [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
+        return self.front_ports or [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
 
     def extra_buyer(self, name: str, *, number: int) -> BuyerClient:
         """One more buyer."""

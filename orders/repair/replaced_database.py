@@ -16,7 +16,7 @@ import structlog
 
 from orders.life import lifecycle
 from orders.life.settlement import settle_now
-from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus
+from orders.models import LIVE, SOLD, Attention, Order, OrderLine, OrderStatus
 from seckill.items import item_state
 from seckill.ledger_words import Hold
 from seckill.models import SaleChange
@@ -86,22 +86,26 @@ def changes_of_the_store_alone(*, item_id: int) -> list[UUID]:
 
 
 def losses_in_batches(*, item_id: int) -> Iterator[Losses]:
-    lines = OrderLine.objects.filter(sale_item_id=item_id, order__status__in=LIVE).exclude(order__reservation_id=None)
+    # An expired order may have been paid late, and have had its units again.
+    known = OrderLine.objects.filter(sale_item_id=item_id, order__status__in=(*LIVE, OrderStatus.EXPIRED))
+    lines = known.exclude(order__reservation_id=None)
     rows = lines.order_by("order_id").values_list("order_id", "order__reservation_id", "order__status")
     last_id = 0
     while batch := list(rows.filter(order_id__gt=last_id)[:BATCH_MAX]):
         holds = item_state.find_holds(item_id=item_id, reservation_ids=[pk for _, pk, _ in batch if pk])
         found = Losses()
         for (order_id, _, status), hold in zip(batch, holds, strict=True):
-            note(found, order_id, is_paid=status != OrderStatus.AWAITING_PAYMENT, hold=hold)
+            note(found, order_id, status=status, hold=hold)
         yield found
         last_id = batch[-1][0]
 
 
-def note(found: Losses, order_id: int, *, is_paid: bool, hold: Hold | None) -> None:
+def note(found: Losses, order_id: int, *, status: str, hold: Hold | None) -> None:
     if hold is None:
         return
-    if hold.state == "ended":
-        (found.refunded if is_paid else found.ended).append(order_id)
-    elif hold.state == "sold" and not is_paid:
+    if hold.state == "ended" and status in SOLD:
+        found.refunded.append(order_id)
+    elif hold.state == "ended" and status == OrderStatus.AWAITING_PAYMENT:
+        found.ended.append(order_id)
+    elif hold.state == "sold" and status not in SOLD:
         found.paid.append(order_id)

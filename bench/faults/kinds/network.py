@@ -1,8 +1,12 @@
 """Messages are lost, or connections stall or break, between processes that work."""
 
+from collections.abc import Sequence
+
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part
+from bench.faults.fault import Fault, Part, TrialContext
+from bench.faults.wire.front_proxy import front_proxy
 from bench.faults.wire.proxy import DropRule, Mode
+from shop.local.ports import free_ports
 
 INJECT_SECONDS_MAX = 15.0
 
@@ -114,3 +118,62 @@ class PostgresLinkStalled(SwitchedLink):
     duration_seconds = 8.0
     demand = Demand(arrival_seconds=11.0)
     disturbs = frozenset({Part.POSTGRES})
+
+
+class BehindFrontProxy(Fault):
+    """All buyers go through nginx or HAProxy, which repeats reservations at the other web process."""
+
+    program = ""
+    # Killed so often: the proxy itself or a web process.
+    target = ""
+    kills = 3
+
+    def __init__(self, context: TrialContext) -> None:
+        super().__init__(context)
+        (port,) = free_ports(count=1)
+        hot_port, pages_port = context.ports
+        directory = self.shop.directory / self.program
+        process = front_proxy(self.program, directory=directory, port=port, hot_port=hot_port, pages_port=pages_port)
+        self.shop.add(self.program, process)
+        self.shop.await_answers(self.program)
+        context.front_ports.append(port)
+        self._deaths = 0
+
+    def inject(self) -> None:
+        for _time in range(self.kills):
+            self.shop.kill(self.target)
+            self._deaths += not self.shop.processes[self.target].running
+            self.shop.await_answers(self.target)
+            self.shop.wait(self.rng.uniform(0.2, 0.8))
+
+    def took_effect(self) -> bool:
+        return self._deaths == self.kills
+
+    def violations(self) -> Sequence[str]:
+        """None of its own. The buyers have brought their receipts by now, so the proxy may go."""
+        self.shop.remove(self.program)
+        return ()
+
+
+class NginxRestarted(BehindFrontProxy):
+    name = "nginx-restarted"
+    description = "buyers go through nginx, which is killed with kill -9 three times and started again"
+    program = target = "nginx"
+
+
+class HaproxyRestarted(BehindFrontProxy):
+    name = "haproxy-restarted"
+    description = "buyers go through HAProxy, which is killed with kill -9 three times and started again"
+    program = target = "haproxy"
+
+
+class WebKilledBehindNginx(BehindFrontProxy):
+    name = "web-killed-behind-nginx"
+    description = "buyers go through nginx; kill -9 of the web process that answers reservations, three times"
+    program, target = "nginx", "web1"
+
+
+class WebKilledBehindHaproxy(BehindFrontProxy):
+    name = "web-killed-behind-haproxy"
+    description = "buyers go through HAProxy; kill -9 of the web process that answers reservations, three times"
+    program, target = "haproxy", "web1"

@@ -52,11 +52,13 @@ class PostgresRestored(Fault):
         self.shop.wait(SECONDS_AFTER_BACKUP)
         for name in (*CELERY, *WEBS):
             self.shop.keep_down(name)
-        holds = self._live_holds()
-        # A process that was killed before it told the store leaves a payment of which only the company knows.
-        self._paid = self._paid_orders() & {name for name, state in holds.items() if state == "sold"}
+        paid = self._paid_orders()
         connection.close()
         self.restore_backup()
+        # Only now: on a busy machine, what the killed processes had sent reaches the store after their death.
+        holds = self._live_holds()
+        # A process that was killed before it told the store leaves a payment of which only the company knows.
+        self._paid = paid & {name for name, state in holds.items() if state == "sold"}
         restored, paid_in_backup = reservations_in_database(self.context.item.pk), self._paid_orders()
         self.orders_before_loss = restored | holds.keys()
         self.after_data_loss()

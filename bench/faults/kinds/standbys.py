@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
 from django.conf import settings
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
@@ -15,7 +17,7 @@ from bench.faults.kinds.network import INJECT_SECONDS_MAX
 from bench.faults.kinds.restored_database import COMPANY, PostgresRestored, run
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
 from bench.faults.store_snapshot import reservations_in_database
-from orders.models import Order
+from orders.models import LIVE, SOLD, Attention, Order, OrderLine
 from orders.payments.simulated.models import SimulatedMessage
 from seckill.items import item_state
 from seckill.items.item_state import Condition
@@ -137,18 +139,21 @@ class StandbyPromotedWithLoss(PostgresRestored):
         standby.follow(synchronously=False)
         self.shop.wait(SECONDS_FOLLOWED)
         standby.cut()
-        cut_at = timezone.now()
         self.shop.wait(SECONDS_CUT)
         # Frozen only so that what the company has is what the primary had.
         for name in (*CELERY, *WEBS):
             self.shop.freeze(name)
-        holds = self._live_holds()
-        self._paid = self._paid_orders() & {name for name, state in holds.items() if state == "sold"}
-        connection.close()
+        paid = self._paid_orders()
         keep_company(self._company)
+        # A frozen worker tells the store of these ends when it goes on, before or after the item is compared.
+        ended = self._ended_orders()
         standby.replace_primary()
+        last_commit_at = last_replayed_at()
         restore_company(self._company)
         restored, paid_there = reservations_in_database(self.context.item.pk), self._paid_orders()
+        # Only now: what the frozen processes had sent has reached the store.
+        holds = {name: state for name, state in self._live_holds().items() if name not in ended}
+        self._paid = paid & {name for name, state in holds.items() if state == "sold"}
         self.orders_before_loss = restored | holds.keys()
         self.after_data_loss()
         self._lost, self._lost_payments = holds.keys() - restored, self._paid - paid_there
@@ -156,19 +161,34 @@ class StandbyPromotedWithLoss(PostgresRestored):
             self.shop.thaw(name)
         self._compared = is_compared(self.shop, self.context.item.pk)
         self._missing = self._lost - reservations_in_database(self.context.item.pk)
-        listed = Order.objects.filter(attention="payment_lost").values_list("reservation_id", flat=True)
-        self._unlisted = self._lost_payments - {str(pk) for pk in listed}
+        # In one query: a message of the company may find the payment meanwhile, and takes the order off the list.
+        found = Order.objects.filter(Q(attention=Attention.PAYMENT_LOST) | Q(status__in=SOLD))
+        self._unlisted = self._lost_payments - {str(pk) for pk in found.values_list("reservation_id", flat=True)}
         self._charged_again = self._pay_again()
-        sent = SimulatedMessage.objects.filter(delivered_at__gte=cut_at)
+        sent = SimulatedMessage.objects.filter(delivered_at__gte=last_commit_at)
         sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
         self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost"
 
     def undo(self) -> None:
         """The standby is the primary now."""
 
+    def _ended_orders(self) -> set[str]:
+        connection.close()
+        lines = OrderLine.objects.filter(sale_item=self.context.item).exclude(order__status__in=LIVE)
+        return {str(pk) for pk in lines.values_list("order__reservation_id", flat=True)}
+
     def violations(self) -> Sequence[str]:
         missed = [] if self._compared else ["the item was not compared with the new server"]
         return [*missed, *super().violations()]
+
+
+def last_replayed_at() -> datetime:
+    """When the last commit was made that the promoted standby has. It may lag behind, so it is older than the cut."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_last_xact_replay_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    connection.close()
+    return moment
 
 
 def keep_company(path: Path) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 from structlog.testing import capture_logs
 
 from orders import tasks
 from orders.life import intake, lifecycle
 from orders.models import Attention, Order, OrderStatus
+from orders.payments import late_money
+from orders.payments.late_money import LatePaymentOutcome
 from seckill.items import item_state
 from seckill.items.item_state import Condition
 from seckill.models import SaleChange, SaleItem
@@ -147,3 +150,25 @@ def reserved_by(journey: ItemJourney, buyer_id: int) -> UUID:
     intake.drain_once(item_id=journey.item_id)
     (new,) = [pk for pk in Order.objects.values_list("reservation_id", flat=True) if pk and str(pk) not in before]
     return new
+
+
+def test_a_late_payment_that_a_standby_lacks_is_listed(pair: Pair, store: Any) -> None:
+    with shop_on(pair.primary.url):
+        journey = open_sale(store)
+        late = journey.ordered()
+        journey.let_time_pass(late)
+        tasks.expire_overdue()
+        assert journey.order(late).status == OrderStatus.EXPIRED
+        pair.catch_up()
+        pair.cut()
+        # What the standby never hears of: the payment came after all, and the order got its units again.
+        order = journey.order(late)
+        with transaction.atomic():
+            assert late_money.reclaim_units(order=order) is LatePaymentOutcome.KEPT
+            lifecycle.mark_paid_late(order)
+    pair.primary.kill()
+    pair.standby.promote()
+    with shop_on(pair.standby.url):
+        assert tasks.watch_store() == 1
+        assert journey.order(late).attention == Attention.PAYMENT_LOST
+        assert journey.is_clean()
