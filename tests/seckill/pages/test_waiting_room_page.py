@@ -82,7 +82,7 @@ def test_somebody_behind_many_hears_how_many_and_how_long(
     page = text_of(as_buyer, queue_of(waiting))
     assert "Your place is 1,301. 1,000 places before it are not called yet." in page
     # Two hundred places in two minutes, or sixty people a minute if nobody else is gone.
-    assert "Your turn comes in 8 minutes to 25 minutes, as far as one can say now." in page
+    assert "Your turn comes in about 8 minutes to 25 minutes." in page
     assert "5 units are left at the moment, so it may be that none is left for you." in page
 
 
