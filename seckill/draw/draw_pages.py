@@ -150,7 +150,7 @@ def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, st
             detail = _("Units are held for %(duration)s. Your order says until when you can pay, or that it is paid.")
             return _("You have won"), detail % {"duration": duration(sale.hold_seconds)}
         case DrawEntry.Status.WON:
-            return _("You have won"), _("We are reserving your units. This takes a moment; this page renews itself.")
+            return _("You have won"), _("We are reserving your units. This takes a moment; this page updates automatically.")
         case DrawEntry.Status.PASSED_ON:
             return _("Your units went to the next"), _("You had won, but the order was not paid, or it was cancelled.")
     if is_over:
