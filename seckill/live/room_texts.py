@@ -10,7 +10,7 @@ def room_texts() -> dict[str, Any]:
     return {
         "before_opening": {
             "title": _("You are in the waiting room"),
-            "detail": _("At the start you get a place by chance. You need not do anything; keep this page open."),
+            "detail": _("Your place is drawn at the start. You need not do anything; keep this page open."),
         },
         "waiting": {"title": _("You are in the waiting room"), "detail": ""},
         "called": {

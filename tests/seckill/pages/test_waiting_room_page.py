@@ -52,7 +52,7 @@ def test_from_the_first_press_to_the_item(as_buyer: Client, waiting: SaleItem) -
     assert "Refresh" not in before
     assert as_buyer.post(queue_of(waiting)).headers["Location"] == queue_of(waiting)
     early = as_buyer.get(queue_of(waiting))
-    assert "At the start you get a place by chance." in early.content.decode()
+    assert "Your place is drawn at the start." in early.content.decode()
     assert 5 <= int(early["Refresh"]) <= 13
     # The item's page leads back to the room.
     reserve = f"/sale-items/{waiting.pk}/reserve/"
