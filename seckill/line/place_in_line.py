@@ -74,8 +74,8 @@ def line_note(place: Place, *, over: bool) -> str:
             "come back. You can close this page: we will write to you."
         )
     return _(
-        "The next units that come back are yours. We cannot say whether any will come back. You can close this page: we "
-        "will write to you."
+        "The next units that come back are yours. We cannot say whether any will come back. You can close this page: "
+        "we will write to you."
     )
 
 

@@ -39,9 +39,9 @@ LOADED = """() => {
 }"""
 
 
-# What is pressed, where it stands alone: links in a sentence are as high as their line. The box of a choice is its label.
-SMALL = """() => [...document.querySelectorAll(`button, .button, select, summary, textarea, nav a, .breadcrumbs a, .aside a, .facts dd a,
-    .when-sold-out a, .account-cards p > a, input:not([type=hidden], [type=checkbox], [type=radio])`)]
+# What is pressed, where it stands alone: a link in a sentence is as high as its line, a choice as its label.
+SMALL = """() => [...document.querySelectorAll(`button, .button, select, summary, textarea, nav a, .breadcrumbs a,
+    .aside a, .facts dd a, .account-cards p > a, input:not([type=hidden], [type=checkbox], [type=radio])`)]
     .filter((element) => element.checkVisibility() && !element.closest(".visually-hidden"))
     .map((element) => [Math.round(element.getBoundingClientRect().height), element.outerHTML.slice(0, 120)])
     .filter(([height]) => height > 1 && height < 44)"""
