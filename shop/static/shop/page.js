@@ -22,7 +22,8 @@ if (document.getElementById("page")?.dataset.public !== undefined && !document.g
 }
 
 // On a phone the menu of the account is wider than the screen: the page that is open stays in sight.
-document.querySelector(".account-nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+const here = document.querySelector(".account-nav [aria-current]");
+if (here) here.closest("ul").scrollLeft = here.offsetLeft - innerWidth / 3;
 
 // A choice that needs no button.
 for (const choice of document.querySelectorAll("[data-submits]")) {
