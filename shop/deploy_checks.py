@@ -59,7 +59,13 @@ def check_addresses(**_context: Any) -> Iterator[CheckMessage]:
             hint=_("Set ALLOWED_HOSTS to the shop's host name, with localhost beside it for health checks."),
             id="shop.E008",
         )
-    if settings.HTTPS and not settings.TRUSTED_PROXIES:
+    if not settings.HTTPS:
+        yield Warning(
+            _("HTTPS is 0: passwords and sessions travel unencrypted."),
+            hint=_("Put a proxy in front that ends TLS, and set HTTPS=1."),
+            id="shop.W002",
+        )
+    elif not settings.TRUSTED_PROXIES:
         yield Error(
             _(
                 "HTTPS is 1, so a proxy is in front, but TRUSTED_PROXIES is 0: all buyers share the limits of one "

@@ -287,6 +287,9 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS, SECURE_HSTS_INCLUDE_SUBDOMAINS, SECURE_HSTS_PRELOAD = typed_readers.hsts(env, https=HTTPS)
 # Subdomains and preloading are a choice (HSTS_SUBDOMAINS, HSTS_PRELOAD), which browsers keep for as long as they like.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+if not HTTPS:
+    # shop.W002 says it in one sentence, in the reader's language.
+    SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008", "security.W012", "security.W016"]
 X_FRAME_OPTIONS, CSRF_FAILURE_VIEW = "DENY", "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000

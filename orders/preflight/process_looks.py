@@ -113,7 +113,7 @@ def trial_finding(sale: Sale) -> Finding:
     trial = last_trial()
     if trial is None:
         return warning(
-            _("Nobody had a test mail sent in the last seven days."),
+            _("No test mail was sent in the last seven days."),
             _("Press “Send me a test mail”, or call `manage.py sale_preflight %(sale)s --mail-to ADDRESS`."),
             sale=sale.pk,
         )

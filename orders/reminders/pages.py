@@ -24,7 +24,7 @@ class AddressForm(forms.Form):
     email = forms.EmailField(
         label=_("E-mail address"),
         max_length=EMAIL_LENGTH_MAX,
-        help_text=_("We ask you there once whether you want the mail. It is deleted when the mail was sent."),
+        help_text=_("We send one mail there to confirm. The address is deleted once the reminder is sent."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
 

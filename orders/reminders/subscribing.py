@@ -62,7 +62,7 @@ def subscribe_guest(*, target: Target, email: str, language: str) -> None:
         path = reverse("reminder-confirm", args=[signing.dumps(row.uid.hex, salt=CONFIRM_SALT)])
         text = AccountMailText(
             subject=_("Please confirm: a mail about “%(what)s”") % {"what": target.name},
-            sentences=[asked_for(target), _("Press the button so that we send it. We write once, and no other mails.")],
+            sentences=[asked_for(target), _("Press the button, and we will send it: one mail, and no others.")],
             button=_("Yes, remind me"),
             url=settings.SHOP_URL + path_in(language, path),
             if_not_you=_("If you have not asked for it, you need not do anything: somebody has mistyped an address."),

@@ -106,10 +106,12 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
     is_over = now >= sale.closes_at
     own = [own_entry(item, entries.get(item.pk), sale=sale, is_over=is_over) for item in sale.items.all()]
     waits = bool(entries) and not is_over and now >= sale.opens_at
+    is_open = stage is DrawStage.OPEN and now < sale.opens_at
     context = {
         "sale": sale,
         "phase": sale.phase_at(now),
-        "is_open": stage is DrawStage.OPEN and now < sale.opens_at,
+        "heading": _("My entry in the draw") if entries or not is_open else _("Enter the draw"),
+        "is_open": is_open,
         "entries": own,
         "refresh_seconds": RELOAD_SECONDS if waits else 0,
     }
@@ -151,7 +153,9 @@ def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, st
             detail = _("Units are held for %(duration)s. Your order says until when you can pay, or that it is paid.")
             return _("You have won"), detail % {"duration": duration(sale.hold_seconds)}
         case DrawEntry.Status.WON:
-            return _("You have won"), _("We are reserving your units. This takes a moment; this page renews itself.")
+            return _("You have won"), _(
+                "We are reserving your units. This takes a moment; this page updates automatically."
+            )
         case DrawEntry.Status.PASSED_ON:
             return _("Your units went to the next"), _("You had won, but the order was not paid, or it was cancelled.")
     if is_over:

@@ -70,12 +70,12 @@ def line_note(place: Place, *, over: bool) -> str:
         return _("The sale has ended, and no units came back for you. Nothing was charged.")
     if place.ahead or place.units > 1:
         return _(
-            "Units that come back go to the first in line whom they are enough for. Nobody can say whether enough will "
-            "come back. You need not keep this page open: we will write to you."
+            "Units that come back go to the first in line for whom there are enough. We cannot say whether enough will "
+            "come back. You can close this page: we will write to you."
         )
     return _(
-        "The next units that come back are yours. Nobody can say whether any will come back. You need not keep this "
-        "page open: we will write to you."
+        "The next units that come back are yours. We cannot say whether any will come back. You can close this page: "
+        "we will write to you."
     )
 
 

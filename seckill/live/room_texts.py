@@ -10,7 +10,7 @@ def room_texts() -> dict[str, Any]:
     return {
         "before_opening": {
             "title": _("You are in the waiting room"),
-            "detail": _("At the start you get a place by chance. You need not do anything; keep this page open."),
+            "detail": _("Your place is drawn at the start. You need not do anything; keep this page open."),
         },
         "waiting": {"title": _("You are in the waiting room"), "detail": ""},
         "called": {
@@ -34,7 +34,7 @@ def room_texts() -> dict[str, Any]:
         "place": _("Your place is {place}. {ahead} places before it are not called yet."),
         "next": _("Your place is {place}. You are next."),
         "about": _("Your turn comes in about {from}."),
-        "between": _("Your turn comes in {from} to {to}, as far as one can say now."),
+        "between": _("Your turn comes in about {from} to {to}."),
         "at_least": _("Your turn comes in {from} at the earliest. The line stands still at the moment."),
         "stands": _("The line stands still at the moment. You keep your place."),
         "few": _("{left} units are left at the moment, so it may be that none is left for you."),

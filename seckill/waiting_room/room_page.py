@@ -19,7 +19,7 @@ from seckill.waiting_room.standing import join, standing
 from shop.databases.database_clock import database_now
 from shop.http.rate_limits import take
 from shop.times.time_left import duration
-from shop.times.zone import time_with_offset
+from shop.times.zone import named_time
 
 # A whole page each time, so not as often as a script asks.
 RELOAD_SECONDS_MIN = 5
@@ -70,7 +70,7 @@ def told(
         texts = room_texts()
         return texts[state]["title"], room_lines(body or {"state": state}, texts)
     if why_not is NoPass.TOO_EARLY:
-        opens = time_with_offset(sale.passes_open_at)
+        opens = named_time(sale.passes_open_at)
         return _("The waiting room is not open yet"), [_("It opens at %(time)s.") % {"time": opens}]
     return _("You have no place yet"), []
 

@@ -126,6 +126,13 @@ class TabularInline(UnfoldTabularInline):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         return with_language(super().formfield_for_dbfield(db_field, request, **kwargs), db_field)
 
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """A cell has no label of its own, and a screen reader in a form does not say the heading of its column."""
+        formset = super().get_formset(request, obj, **kwargs)
+        for field in formset.form.base_fields.values():
+            field.widget.attrs.setdefault("aria-label", field.label)
+        return formset
+
 
 def with_language(field: Any, db_field: Any) -> Any:
     """The form field of a language's column with its label: "Options (English)"."""

@@ -1,4 +1,4 @@
-"""What holds for every page: readable in light and dark, usable on a phone, still, and light to load."""
+"""What holds for every page: readable in light and dark, usable on a phone, with a finger, still, and light to load."""
 
 from functools import partial
 from typing import Any, Literal
@@ -39,6 +39,14 @@ LOADED = """() => {
 }"""
 
 
+# What is pressed, where it stands alone: a link in a sentence is as high as its line, a choice as its label.
+SMALL = """() => [...document.querySelectorAll(`button, .button, select, summary, textarea, nav a, .breadcrumbs a,
+    .aside a, .facts dd a, .account-cards p > a, input:not([type=hidden], [type=checkbox], [type=radio])`)]
+    .filter((element) => element.checkVisibility() && !element.closest(".visually-hidden"))
+    .map((element) => [Math.round(element.getBoundingClientRect().height), element.outerHTML.slice(0, 120)])
+    .filter(([height]) => height > 1 && height < 44)"""
+
+
 def width_on(page: Page, width: int) -> int:
     """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
     page.set_viewport_size({"width": width, "height": HEIGHT})
@@ -74,10 +82,12 @@ def test_every_page_is_for_everybody_fits_stands_still_and_is_light(
         page.wait_for_load_state("networkidle")
         loaded = page.evaluate(LOADED)
         serious = serious_faults(page)
+        small = page.evaluate(SMALL)
         shift = page.evaluate("window.shift")
         found = {
             **({} if is_light(loaded) else {"loaded": loaded}),
             **({"serious": serious} if serious else {}),
+            **({"small": small} if small else {}),
             **({"shift": shift, "moved": page.evaluate("window.moved")} if shift > LAYOUT_SHIFT_MAX else {}),
             **{f"on {wanted}": wide for wanted in widths if (wide := width_on(page, wanted)) > wanted},
         }

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
+from orders.life import lifecycle
 from orders.models import Order
 from seckill import ledger
 from seckill.models import SaleItem
@@ -18,6 +19,7 @@ from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import focus_by_tab
 from tests.processes import wait_until
+from tests.steps.buying import order_of
 from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,6 +83,16 @@ def test_a_session_that_has_ended_is_noticed(
     expect(page.get_by_role("link", name="Sign in to buy")).to_be_visible()
     expect(page.locator("[data-buy]")).to_be_hidden()
     assert not [cookie for cookie in page.context.cookies() if cookie["name"] == "signed_in"]
+
+
+def test_a_visitor_of_what_is_sold_out_is_offered_a_mail_and_no_sign_in(
+    live_shop: str, page: Page, rival: User, product: Product
+) -> None:
+    item = make_item(product, quantity=1)
+    assert lifecycle.pay(order_id=order_of(item, rival).pk)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.get_by_role("link", name="Tell me when it is back")).to_be_visible()
+    expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()
 
 
 def test_who_signs_out_elsewhere_and_comes_back_sees_it(

@@ -43,6 +43,24 @@ def test_filters_open_above_the_products_and_sorting_needs_no_button(
         page.wait_for_url("**sort=price**")
 
 
+def test_the_button_of_a_sale_is_on_the_first_screen(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    with opened(browser, width=PHONE) as page:
+        sign_in(page.context, buyer)
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        expect(page.locator("[data-buy]")).to_be_in_viewport(ratio=1)
+
+
+def test_the_menu_of_the_account_shows_which_page_is_open(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User
+) -> None:
+    with opened(browser, width=PHONE) as page:
+        sign_in(page.context, buyer)
+        page.goto(f"{live_shop}/accounts/data/")
+        expect(page.locator(".account-nav [aria-current]")).to_be_in_viewport(ratio=0.9)
+
+
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
 def test_an_invoice_shows_all_its_figures_and_the_header_its_name(
     live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, prefix: str

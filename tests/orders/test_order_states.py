@@ -123,6 +123,6 @@ def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(
 def test_a_guest_is_told_what_the_link_can_do_now(client: Client, order: Order) -> None:
     Order.objects.update(buyer=None, email="guest@example.com")
     guests = Order.objects.get()
-    assert "Whoever has it can see the order." in words_on(client, guests)
+    assert "Anyone who has it can see the order." in words_on(client, guests)
     put(order, OrderStatus.AWAITING_PAYMENT)
-    assert "Whoever has it can see, pay and cancel the order." in words_on(client, guests)
+    assert "Anyone who has it can see, pay and cancel the order." in words_on(client, guests)

@@ -43,6 +43,7 @@ def test_addresses_of_a_real_shop_are_right(real_shop: Settings) -> None:
     ("name", "value", "code", "words"),
     [
         ("SHOP_URL", "http://127.0.0.1:8000", "shop.E005", "Set SHOP_URL"),
+        ("HTTPS", False, "shop.W002", "set HTTPS=1"),
         ("SHOP_URL", "https://[::1]", "shop.E005", "Set SHOP_URL"),
         ("SHOP_URL", "https://localhost", "shop.E005", "Set SHOP_URL"),
         ("SHOP_URL", "https://other.example", "shop.E006", "Add other.example to ALLOWED_HOSTS"),

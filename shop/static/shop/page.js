@@ -21,6 +21,10 @@ if (document.getElementById("page")?.dataset.public !== undefined && !document.g
   if (buyer) askMeUntilAnswered().then(showInHeader, () => {});
 }
 
+// On a phone the menu of the account is wider than the screen: the page that is open stays in sight.
+const here = document.querySelector(".account-nav [aria-current]");
+if (here) here.closest("ul").scrollLeft = here.offsetLeft - innerWidth / 3;
+
 // A choice that needs no button.
 for (const choice of document.querySelectorAll("[data-submits]")) {
   choice.addEventListener("change", () => choice.form.requestSubmit());

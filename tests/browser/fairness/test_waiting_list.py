@@ -46,7 +46,7 @@ def test_who_joins_sees_the_place_and_gets_the_units(
     page.keyboard.press("Enter")
     said = page.locator("[data-outcome]")
     expect(said).to_contain_text("You are number 2 in line for 1 × Longjing tea")
-    expect(said).to_contain_text("Nobody can say whether enough will come back.")
+    expect(said).to_contain_text("We cannot say whether enough will come back.")
     expect(page.locator("form.buy")).to_be_hidden()
     expect(page.locator("[data-line]")).to_have_text("Leave the waiting list")
     # When the one before gets the unit and cancels it, it comes here.

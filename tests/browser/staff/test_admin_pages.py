@@ -28,6 +28,7 @@ PAGES = (
     *("/admin/orders/mail/{mail}/change/", "/admin/orders/mail/{mail}/again/"),
     *("/admin/seckill/sale/{sale}/preflight/", "/admin/seckill/sale/{sale}/rehearsal/"),
     *("/admin/seckill/sale/{draft}/publish/", "/admin/seckill/sale/{sale}/change/"),
+    *("/admin/seckill/sale/{draft}/change/", "/admin/shop/product/{product}/change/"),
     *("/admin/seckill/sale/{sale}/control/add_units/{item}/", "/admin/seckill/sale/{sale}/control/end_now/"),
 )
 
@@ -41,6 +42,7 @@ def paths(item: SaleItem, buyer: User) -> list[str]:
     was_rehearsed(item)
     was_checked(draft.sale, stop("The sale is paused.", "Resume it."))
     rows = {"order": order, "mail": mail, "buyer": buyer, "draft": draft.sale, "sale": item.sale, "item": item}
+    rows["product"] = item.product
     return [path.format(**{name: row.pk for name, row in rows.items()}) for path in PAGES]
 
 

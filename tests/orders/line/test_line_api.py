@@ -46,7 +46,7 @@ def test_a_refused_pass_gets_a_place_whose_address_says_the_same(item: SaleItem,
     assert answer["Location"] == body["status_url"] == f"/api/v1/reservations/{body['id']}/"
     assert (body["units"], body["place"], body["ahead"]) == (2, 1, 0)
     assert body["poll_after_ms"] == 5_000
-    assert "Nobody can say" in body["note"]
+    assert "We cannot say" in body["note"]
     found = status(rival, body["id"])
     assert (found["status"], found["place"], found["ahead"]) == ("waiting", 1, 0)
     assert (found["expires_at"], found["order"], found["units"]) == (None, None, 2)

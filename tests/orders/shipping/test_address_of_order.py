@@ -70,7 +70,7 @@ def test_an_address_can_be_saved_without_paying_now(client: Client, order: Order
 def test_what_is_wrong_is_shown_at_the_field_and_nothing_is_saved(client: Client, order: Order) -> None:
     page = client.post(f"/zh-hans{order.address_path}", ADDRESS | {"postcode": "?", "name": ""}).content.decode()
     assert "请填写收货人姓名。" in page
-    assert "这不像是邮政编码" in page
+    assert "邮政编码格式不正确" in page
     assert "请填写手机号码，快递员会与您联系。" not in page
     assert 'value="Tianshan Road 123"' in page
     assert not ShippingAddress.objects.exists()

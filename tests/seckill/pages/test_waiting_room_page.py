@@ -52,7 +52,7 @@ def test_from_the_first_press_to_the_item(as_buyer: Client, waiting: SaleItem) -
     assert "Refresh" not in before
     assert as_buyer.post(queue_of(waiting)).headers["Location"] == queue_of(waiting)
     early = as_buyer.get(queue_of(waiting))
-    assert "At the start you get a place by chance." in early.content.decode()
+    assert "Your place is drawn at the start." in early.content.decode()
     assert 5 <= int(early["Refresh"]) <= 13
     # The item's page leads back to the room.
     reserve = f"/sale-items/{waiting.pk}/reserve/"
@@ -82,7 +82,7 @@ def test_somebody_behind_many_hears_how_many_and_how_long(
     page = text_of(as_buyer, queue_of(waiting))
     assert "Your place is 1,301. 1,000 places before it are not called yet." in page
     # Two hundred places in two minutes, or sixty people a minute if nobody else is gone.
-    assert "Your turn comes in 8 minutes to 25 minutes, as far as one can say now." in page
+    assert "Your turn comes in about 8 minutes to 25 minutes." in page
     assert "5 units are left at the moment, so it may be that none is left for you." in page
 
 

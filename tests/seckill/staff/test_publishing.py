@@ -61,6 +61,12 @@ def test_publishing_asks_first(as_manager: Client, product: Product) -> None:
     assert draft.sale.is_published
 
 
+def test_an_address_that_names_no_sale_leads_back_to_the_admin(as_manager: Client, draft: SaleItem) -> None:
+    answer = as_manager.get(f"/admin/seckill/sale/{draft.sale_id}/nonsense/change/")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/admin/"
+
+
 def test_what_looks_like_a_slip_is_confirmed_point_by_point(as_manager: Client, product: Product) -> None:
     draft = make_item(product, quantity=None, per_buyer_max=9999, price_minor=1, published=False)
     was_checked(draft.sale)
