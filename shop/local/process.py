@@ -75,6 +75,8 @@ class Process:
     directory: Path | None = None
     account: str | None = None
     stop_signal: signal.Signals = signal.SIGTERM
+    # What the kernel sends it when we are killed with -9; None: the stop signal. Nobody is left who could insist then.
+    death_signal: signal.Signals | None = None
     stop_seconds: float = 4.0
     group: str = ""
     lock_fds: Sequence[int] = ()
@@ -103,7 +105,7 @@ class Process:
                 env=dict(self.environment),
                 pass_fds=tuple(self.lock_fds),
                 start_new_session=True,
-                preexec_fn=_prepare_child(death_signal=self.stop_signal),
+                preexec_fn=_prepare_child(death_signal=self.death_signal or self.stop_signal),
                 **as_account(name=self.account),
             )
 

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -77,6 +78,9 @@ def worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, co
         name=name,
         title=f"Celery worker for {queues.replace(',', ', ')}",
         ready=lambda _: _answers_ping(client=client, node=node),
+        # After SIGTERM, a child may wait 30 s for a main process that no longer reads its results (billiard's
+        # `_ensure_messages_consumed`). Tasks may be cut off anywhere, as by kill -9.
+        death_signal=signal.SIGQUIT,
         stop_seconds=_WORKER_STOP_SECONDS,
         group="workers",
     )
@@ -109,6 +113,7 @@ def _python(
     title: str,
     ready: Callable[[Process], bool],
     stop_seconds: float = 4.0,
+    death_signal: signal.Signals | None = None,
     group: str = "",
 ) -> Process:
     """A Python program in this virtual environment, with a copy of the environment as it is now."""
@@ -121,6 +126,7 @@ def _python(
         environment={**os.environ, "PYTHONUNBUFFERED": "1"},
         directory=ROOT,
         stop_seconds=stop_seconds,
+        death_signal=death_signal,
         group=group,
     )
 
