@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
-from bench.measure.speed.wrk import Load, Report, run_wrk
+from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
 
 # Connecting, and the first requests of a process, are not measured.
 WARM_UP_SECONDS = 1
@@ -82,13 +82,13 @@ class Ask:
     code: str = ""
 
 
-def measure_ask(server: Server, ask: Ask, *, load: Load | None = None) -> Sample:
+def measure_ask(server: Server, ask: Ask, *, load: Load | None = None, connections: int = CONNECTIONS) -> Sample:
     """Send the request for the time of a run and compare the answers. `load` is what to send if it varies.
 
     Raises WrongAnswer and WrkFailed.
     """
     check_answer(server, ask)
-    load = load or constant_load(server, ask)
+    load = load or constant_load(server, ask, connections=connections)
     run_wrk(load, seconds=WARM_UP_SECONDS)
     before = seconds_by_kind(server.pids)
     wrk_before = ended_children_seconds()
@@ -100,9 +100,9 @@ def measure_ask(server: Server, ask: Ask, *, load: Load | None = None) -> Sample
     return sample_of(report, cpu_us={kind: seconds / report.requests * 1e6 for kind, seconds in cpu.items()})
 
 
-def constant_load(server: Server, ask: Ask) -> Load:
+def constant_load(server: Server, ask: Ask, *, connections: int) -> Load:
     arguments = (ask.method, ask.body) if ask.body else (ask.method,)
-    return Load(url=server.url(ask.path), arguments=arguments, headers=ask.headers)
+    return Load(url=server.url(ask.path), arguments=arguments, headers=ask.headers, connections=connections)
 
 
 def seconds_since(before: Mapping[str, float], server: Server) -> dict[str, float]:

@@ -16,6 +16,8 @@ HOW_TO_INSTALL = (
 )
 # As in all figures of the shop that were published before.
 CONNECTIONS = 16
+# Many buyers at a time, as a flash sale has them.
+CROWD = 256
 # One is enough: it sends several times as many requests as two processes of a server can answer.
 THREADS = 1
 # A slower answer counts as an error. wrk's own 2 s would count answers of a database that is only busy.

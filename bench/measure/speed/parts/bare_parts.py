@@ -1,11 +1,13 @@
 """The bare servers, alone on the machine, and the two views that sell from one row of PostgreSQL."""
 
 import time
+from dataclasses import replace
 from functools import partial
 
 from bench.measure.speed.bare_site.models import BareOrder, BareStock
 from bench.measure.speed.part import Ask, Part, Sample, Server, WrongAnswer, measure_ask
 from bench.measure.speed.server_groups import BARE_DJANGO, RSGI_HELLO, WSGI_HELLO
+from bench.measure.speed.wrk import CONNECTIONS, CROWD
 
 ONE_UNIT = '{"units": 1}'
 STOCK = 1_000_000_000
@@ -13,14 +15,15 @@ STOCK = 1_000_000_000
 SETTLE_SECONDS = 0.5
 
 
-def ask_bare(ask: Ask, server: Server) -> Sample:
-    return measure_ask(server, ask)
+def ask_bare(ask: Ask, server: Server, *, connections: int = CONNECTIONS) -> Sample:
+    return measure_ask(server, ask, connections=connections)
 
 
-def sell_from_row(path: str, server: Server) -> Sample:
+def sell_from_row(path: str, server: Server, *, connections: int = CONNECTIONS) -> Sample:
     """Sell from a new row, and compare the orders with the answers."""
     stock = BareStock.objects.create(left=STOCK)
-    sample = measure_ask(server, Ask(method="POST", path=f"{path}{stock.pk}/", body=ONE_UNIT, status=201))
+    ask = Ask(method="POST", path=f"{path}{stock.pk}/", body=ONE_UNIT, status=201)
+    sample = measure_ask(server, ask, connections=connections)
     time.sleep(SETTLE_SECONDS)
     orders = BareOrder.objects.filter(stock_id=stock.pk).count()
     left = BareStock.objects.get(pk=stock.pk).left
@@ -41,12 +44,29 @@ def one_row(name: str, title: str) -> Part:
     return Part(name=name, title=title, server=BARE_DJANGO, measure=partial(sell_from_row, f"/{name}/"))
 
 
+def in_a_crowd(part: Part) -> Part:
+    """The same, for many at a time."""
+    return replace(
+        part,
+        name=f"{part.name}-crowd",
+        title=f"{part.title}, {CROWD} at a time",
+        measure=partial(part.measure, connections=CROWD),
+    )
+
+
+DRF_POST = bare("drf-post", "bare DRF POST", Ask(method="POST", path="/post/", body=ONE_UNIT, status=201))
+ROW_LOCK = one_row("row-lock", "DRF view, SELECT … FOR UPDATE")
+CONDITIONAL = one_row("conditional", "DRF view, conditional UPDATE")
+
 PARTS = (
     bare("wsgi-hello", "bare WSGI hello", Ask(path="/"), server=WSGI_HELLO),
     bare("rsgi-hello", "bare RSGI hello", Ask(path="/"), server=RSGI_HELLO),
     bare("rsgi-post", "bare RSGI POST", Ask(method="POST", path="/", body=ONE_UNIT), server=RSGI_HELLO),
     bare("django-view", "bare Django view", Ask(path="/hello/")),
-    bare("drf-post", "bare DRF POST", Ask(method="POST", path="/post/", body=ONE_UNIT, status=201)),
-    one_row("row-lock", "DRF view, SELECT … FOR UPDATE"),
-    one_row("conditional", "DRF view, conditional UPDATE"),
+    DRF_POST,
+    ROW_LOCK,
+    CONDITIONAL,
+    in_a_crowd(DRF_POST),
+    in_a_crowd(ROW_LOCK),
+    in_a_crowd(CONDITIONAL),
 )

@@ -29,7 +29,7 @@ from bench.measure.speed.part import (
 )
 from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
 from bench.measure.speed.server_groups import SHOP, SHOP_CONFIRMED
-from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
+from bench.measure.speed.wrk import CONNECTIONS, CROWD, Load, Report, run_wrk
 from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
 from bench.stampede.setup import Address
 from bench.stampede.timed_calls import CallTimes, Visitors
@@ -42,7 +42,7 @@ ONE_UNIT = '{"units": 1}'
 # More than any shop on two cores accepts, so that the passes of a run are never used up.
 ACCEPTED_PER_SECOND_MAX = 15_000
 # Connections, each with one buyer after the other.
-LOADS = (1, 16, 64, 256)
+LOADS = (1, CONNECTIONS, 64, CROWD)
 # The sale that sells out: its units, and buyers who come too late.
 SELL_OUT_UNITS, SELL_OUT_BUYERS = 5_000, 6_000
 SELL_OUT_SECONDS_MAX = 40
@@ -278,6 +278,12 @@ PARTS = (
     refusal_part("refusal", "refusal, sold out", measured_sales.sold_out_item, Outcome.SOLD_OUT),
     refusal_part("refusal-not-open", "refusal, not open", measured_sales.item_not_open, Outcome.NOT_OPEN),
     Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
+    Part(
+        name="accepted-crowd",
+        title=f"accepted reservation, {CROWD} at a time",
+        server=SHOP,
+        measure=partial(accepted, connections=CROWD),
+    ),
     Part(
         name="accepted-confirmed",
         title="accepted reservation that a replica confirms",
