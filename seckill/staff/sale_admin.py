@@ -159,7 +159,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
         return super().get_view_on_site_url(obj) if obj and obj.is_published else None
 
     def get_actions_submit_line(self, request: HttpRequest, object_id: Any) -> list[Any]:
-        if str(object_id).isdecimal() and Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
+        if Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
             return []
         actions: list[Any] = super().get_actions_submit_line(request, object_id)  # type: ignore[misc]
         return actions

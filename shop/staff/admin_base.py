@@ -9,6 +9,7 @@ from django.contrib.admin import action
 from django.contrib.admin import actions as admin_actions
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
@@ -91,6 +92,20 @@ class ModelAdmin(UnfoldModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         title = self.list_title or capfirst(self.opts.verbose_name_plural)
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        # The theme asks which buttons a row may have before Django looks whether there can be such a row.
+        try:
+            self.opts.pk.to_python(unquote(object_id) if object_id else None)
+        except ValidationError:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
     @display(description=getattr(UnfoldModelAdmin.action_checkbox, "short_description", ""))  # type: ignore[untyped-decorator]
     def action_checkbox(self, obj: models.Model) -> SafeString:
