@@ -104,7 +104,8 @@ class ModelAdmin(UnfoldModelAdmin):
         try:
             self.opts.pk.to_python(unquote(object_id) if object_id else None)
         except ValidationError:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            back: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
+            return back
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     @display(description=getattr(UnfoldModelAdmin.action_checkbox, "short_description", ""))  # type: ignore[untyped-decorator]

@@ -1,7 +1,6 @@
 """The bare servers, alone on the machine, and the two views that sell from one row of PostgreSQL."""
 
 import time
-from dataclasses import replace
 from functools import partial
 
 from bench.measure.speed.bare_site.models import BareOrder, BareStock
@@ -34,39 +33,34 @@ def sell_from_row(path: str, server: Server, *, connections: int = CONNECTIONS) 
     return sample
 
 
-def bare(name: str, title: str, ask: Ask, *, server: str = BARE_DJANGO) -> Part:
+def bare(name: str, title: str, ask: Ask, *, server: str) -> Part:
     """A server that does almost nothing, asked again and again."""
     return Part(name=name, title=title, server=server, measure=partial(ask_bare, ask))
 
 
-def one_row(name: str, title: str) -> Part:
-    """A view that sells from one row of PostgreSQL; its address is its name."""
-    return Part(name=name, title=title, server=BARE_DJANGO, measure=partial(sell_from_row, f"/{name}/"))
+def beside_reservations(*, name_ending: str = "", title_ending: str = "", connections: int = CONNECTIONS) -> list[Part]:
+    """An empty view, and the two that sell from one row of PostgreSQL."""
+    measures = {
+        ("drf-post", "bare DRF POST"): partial(ask_bare, Ask(method="POST", path="/post/", body=ONE_UNIT, status=201)),
+        ("row-lock", "DRF view, SELECT … FOR UPDATE"): partial(sell_from_row, "/row-lock/"),
+        ("conditional", "DRF view, conditional UPDATE"): partial(sell_from_row, "/conditional/"),
+    }
+    return [
+        Part(
+            name=f"{name}{name_ending}",
+            title=f"{title}{title_ending}",
+            server=BARE_DJANGO,
+            measure=partial(measure, connections=connections),
+        )
+        for (name, title), measure in measures.items()
+    ]
 
-
-def in_a_crowd(part: Part) -> Part:
-    """The same, for many at a time."""
-    return replace(
-        part,
-        name=f"{part.name}-crowd",
-        title=f"{part.title}, {CROWD} at a time",
-        measure=partial(part.measure, connections=CROWD),
-    )
-
-
-DRF_POST = bare("drf-post", "bare DRF POST", Ask(method="POST", path="/post/", body=ONE_UNIT, status=201))
-ROW_LOCK = one_row("row-lock", "DRF view, SELECT … FOR UPDATE")
-CONDITIONAL = one_row("conditional", "DRF view, conditional UPDATE")
 
 PARTS = (
     bare("wsgi-hello", "bare WSGI hello", Ask(path="/"), server=WSGI_HELLO),
     bare("rsgi-hello", "bare RSGI hello", Ask(path="/"), server=RSGI_HELLO),
     bare("rsgi-post", "bare RSGI POST", Ask(method="POST", path="/", body=ONE_UNIT), server=RSGI_HELLO),
-    bare("django-view", "bare Django view", Ask(path="/hello/")),
-    DRF_POST,
-    ROW_LOCK,
-    CONDITIONAL,
-    in_a_crowd(DRF_POST),
-    in_a_crowd(ROW_LOCK),
-    in_a_crowd(CONDITIONAL),
+    bare("django-view", "bare Django view", Ask(path="/hello/"), server=BARE_DJANGO),
+    *beside_reservations(),
+    *beside_reservations(name_ending="-crowd", title_ending=f", {CROWD} at a time", connections=CROWD),
 )
