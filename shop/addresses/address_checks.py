@@ -101,7 +101,7 @@ def place_errors(country: str, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def missing_text(field: str, country: str) -> str:
-    return _("Please enter: %(field)s.") % {"field": label_of(field, country)}
+    return _("Please fill in “%(field)s”.") % {"field": label_of(field, country)}
 
 
 def cities_of(country: str, region: Place | None) -> tuple[Place, ...]:

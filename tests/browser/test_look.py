@@ -87,3 +87,22 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     context.close()
+
+
+BORDERS = """() => Object.fromEntries([...document.querySelectorAll("main .field input")].map(
+    (input) => [input.name, getComputedStyle(input).borderTopColor]))"""
+
+
+def test_an_input_that_was_refused_has_a_border_of_its_own(live_shop: str, browser: Browser, db: None) -> None:
+    with opened(browser, width=PHONE) as page:
+        page.goto(f"{live_shop}/orders/find/")
+        before = page.evaluate(BORDERS)
+        page.locator("main [name=email]").fill("mei@shop.example")
+        page.locator("main form button").click()
+        page.locator("main [aria-invalid=true], main :user-invalid").first.wait_for()
+        after = page.evaluate(BORDERS)
+        marked = page.locator("main :is([aria-invalid=true], :user-invalid)").evaluate_all(
+            "all => all.map(one => one.name)"
+        )
+    assert marked
+    assert {name for name in after if after[name] != before[name]} == set(marked)

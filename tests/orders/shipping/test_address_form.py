@@ -150,7 +150,7 @@ def test_full_width_digits_and_needless_blanks_become_plain() -> None:
         ({"postcode": "", "country": "DE"}, "postcode", "Please enter the postcode", "请填写邮政编码"),
         ({"phone": ""}, "phone", "Please enter a mobile number", "请填写手机号码"),
         ({"region": "Bayern"}, "region", "choose one from the list", "请从该国家或地区的列表中选择"),
-        ({"region": "", "city": "Chaoyang"}, "region", "Please enter: Province.", "请填写省份。"),
+        ({"region": "", "city": "Chaoyang"}, "region", "Please fill in “Province”.", "请填写省份。"),
         ({"postcode": "unknown"}, "postcode", "does not look like a postcode", "邮政编码"),
         ({"city": "南京市"}, "city", "南京市 is not in 浙江省", "南京市不属于浙江省"),
         ({"phone": "call me"}, "phone", "does not look like a phone number", "电话号码"),
