@@ -123,7 +123,7 @@ def test_two_orders_of_one_pass_are_a_duplicate() -> None:
 def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
     snapshot: dict[str, Any] = {"orders": [order(ANN, status="refunded", keeps_units=False, captures=0), order(BEN)]}
     ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
-    all_back = {"taken": 0, "counters": counters(left=10, sold=0), "given_back": frozenset([ANN])}
+    all_back: dict[str, Any] = {"taken": 0, "counters": counters(left=10, sold=0), "given_back": frozenset([ANN])}
     assert judged(**snapshot, **all_back, holds={**SNAPSHOT.holds, ANN: ended}).holds
 
 
