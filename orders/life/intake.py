@@ -102,15 +102,12 @@ class Surplus(Exception):
     """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
 
 
-class StoreReplaced(Exception):
+class ServerReplaced(Exception):
     """Another server of the store has taken over since the batch was read, and the item was compared with its orders.
 
-    If the new server has the entries too, they are read again from there.
+    Or another PostgreSQL has, and the item is not compared with it yet. If the store still has the entries, they are
+    read again.
     """
-
-
-class DatabaseReplaced(Exception):
-    """Another PostgreSQL has taken over, and the item is not compared with it yet. The reconcile reads the entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +135,9 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
     try:
         take_in_batch(item_id=item_id, entries=entries)
-    except StoreReplaced:
+    except ServerReplaced as error:
         # Usual for a second after a restart of the store; the reconcile reads them too.
-        log.warning("batch_of_a_replaced_store", item_id=item_id, entries=len(entries))
-        return 0
-    except DatabaseReplaced:
-        log.warning("batch_for_a_replaced_database", item_id=item_id, entries=len(entries))
+        log.warning("batch_of_a_replaced_server", item_id=item_id, entries=len(entries), error=str(error))
         return 0
     return len(entries)
 
@@ -152,7 +146,7 @@ def drain_all(*, item_id: int) -> int:
     """For a reconcile: bring in every entry, also those that another consumer has read. Returns how many.
 
     It does not end while entries are added faster. It is safe for two consumers to handle one entry: the second inserts
-    nothing. Raises StoreReplaced too.
+    nothing. Raises ServerReplaced too.
     """
     count = 0
     while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
@@ -233,7 +227,7 @@ def check_known(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
 def persist(*, item_id: int, new_orders: Sequence[NewOrder], by_reconcile: bool = False) -> None:
     """One transaction for the batch; if there are not enough units left, another one that rejects the surplus.
 
-    Raises DatabaseReplaced instead, unless `by_reconcile`, which has ended first what had ended in the store.
+    Raises ServerReplaced instead, unless `by_reconcile`, which has ended first what had ended in the store.
     """
     try:
         with transaction.atomic():
@@ -243,21 +237,21 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder], by_reconcile: bool 
             failpoints.reach("intake.before_commit")
     except Surplus:
         if not by_reconcile and item_state.is_of_other_timeline(item_id=item_id, timeline=database_timeline()):
-            raise DatabaseReplaced(f"sale item {item_id}") from None
+            raise ServerReplaced(f"sale item {item_id}: not compared with this PostgreSQL yet") from None
         persist_with_surplus(item_id=item_id, new_orders=new_orders)
 
 
 def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    Raises StoreReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this never
-    runs. It means that the reservation store lost its latest writes, so it is logged as an error.
+    Raises ServerReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this
+    never runs. It means that the reservation store lost its latest writes, so it is logged as an error.
     """
     rejected: list[NewOrder] = []
     with transaction.atomic():
         item = SaleItem.objects.select_for_update().get(pk=item_id)
         if item.incarnation not in ("", new_orders[0].incarnation):
-            raise StoreReplaced(f"sale item {item_id}: read from {new_orders[0].incarnation}, now {item.incarnation}")
+            raise ServerReplaced(f"sale item {item_id}: read from {new_orders[0].incarnation}, now {item.incarnation}")
         for new_order in new_orders:
             with transaction.atomic():
                 units = insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.AWAITING_PAYMENT)

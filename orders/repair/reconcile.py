@@ -206,7 +206,7 @@ def republish(*, item_id: int) -> None:
 def collect_reservations(*, item_id: int, incarnation: str) -> int:
     """Create the orders that only the store knows of: outbox entries, then holds without an entry. Returns how many.
 
-    `incarnation` is that of the store's server, read before. Call `accept_only` with it first. Raises StoreReplaced.
+    `incarnation` is that of the store's server, read before. Call `accept_only` with it first. Raises ServerReplaced.
     """
     count = intake.drain_all(item_id=item_id)
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
