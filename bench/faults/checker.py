@@ -82,7 +82,7 @@ def check(
         stuck=stuck(snapshot),
         brought_back=len(kept & brought_back(events)),
         refused=sum(receipts.get(pk) in GONE for pk in not_promised),
-        violations=find_violations(events, snapshot, quantity_moved=quantity_moved),
+        violations=find_violations(events, snapshot, not_promised=not_promised, quantity_moved=quantity_moved),
     )
 
 
@@ -156,9 +156,12 @@ def stuck(snapshot: StoreSnapshot) -> int:
     return max(unaccounted, differs, overdue) + unsettled + snapshot.backlog + snapshot.waiting + money_pending
 
 
-def find_violations(events: Sequence[Event], snapshot: StoreSnapshot, *, quantity_moved: bool) -> list[str]:
-    """Every other promise that was broken, in words."""
+def find_violations(
+    events: Sequence[Event], snapshot: StoreSnapshot, *, not_promised: set[str], quantity_moved: bool
+) -> list[str]:
+    """Every other promise that was broken, in words. Staff give money back whose order the fault destroyed."""
     by_id = {order.reservation_id: order for order in snapshot.orders}
+    cared_for = snapshot.given_back | (snapshot.listed & not_promised)
     charged = {event.reservation_id for event in events if event.outcome == CHARGED}
     sold_units = sum(order.units for order in snapshot.orders if order.status in SOLD)
     answered = [event for event in events if event.is_answer]
@@ -171,7 +174,7 @@ def find_violations(events: Sequence[Event], snapshot: StoreSnapshot, *, quantit
             order.status not in SOLD and order.captures > 0 for order in snapshot.orders
         ),
         "buyers were charged and have neither a paid order nor their money back": sum(
-            reservation_id not in by_id or not (by_id[reservation_id].captures or by_id[reservation_id].refunds)
+            reservation_id not in cared_for and (reservation_id not in by_id or not by_id[reservation_id].captures)
             for reservation_id in charged
         ),
         "orders do not match their holds": sum(differs(order, snapshot) for order in snapshot.orders),
@@ -192,7 +195,7 @@ def find_violations(events: Sequence[Event], snapshot: StoreSnapshot, *, quantit
     }
     violations = [f"{count} {what}" for what, count in counts.items() if count]
     odd = [
-        order for order in snapshot.orders if differs(order, snapshot) or (order.status not in SOLD and order.captures)
+        order for order in snapshot.orders if differs(order, snapshot) or (order.status in SOLD) != (order.captures > 0)
     ]
     return violations + [f"for example {shown(order, snapshot)}" for order in odd[:EXAMPLES_MAX]]
 

@@ -55,7 +55,7 @@ class TrialContext:
     goods: Goods
     history: History
     rng: random.Random
-    # Those of the proxies that buyers go through, where a fault has put some in front of the web processes.
+    # Those of the proxies that buyers go through over TLS, where a fault has put some in front of the web processes.
     front_ports: list[int] = field(default_factory=list)
 
     @property
@@ -66,7 +66,14 @@ class TrialContext:
     def extra_buyer(self, name: str, *, number: int) -> BuyerClient:
         """One more buyer."""
         (credentials,) = credentials_for(self.item, count=1, first=EXTRA_BUYERS_FIRST + number)
-        return BuyerClient(trial=self.trial, name=name, credentials=credentials, ports=self.ports, history=self.history)
+        return BuyerClient(
+            trial=self.trial,
+            name=name,
+            credentials=credentials,
+            ports=self.ports,
+            tls=bool(self.front_ports),
+            history=self.history,
+        )
 
     def buyers(self, credentials: Sequence[Credentials], *, name: str = "buyer") -> list[BuyerClient]:
         """One in the trial's sale for each of the credentials."""
@@ -87,6 +94,7 @@ class TrialContext:
                 name=f"{name}-{first + number}",
                 credentials=of_buyer,
                 ports=self.ports if number % 2 else self.ports[::-1],
+                tls=bool(self.front_ports),
                 history=self.history,
                 keeps_receipts=bool((first + number) % FORGETFUL),
             )

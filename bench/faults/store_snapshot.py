@@ -1,7 +1,7 @@
 """A snapshot of what PostgreSQL and the reservation store say of an item, in plain values."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentEvent
+from orders.payments.provider.interface import EventKind
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill import ledger
 from seckill.items import holdings
@@ -19,6 +20,8 @@ from seckill.models import Sale, SaleItem
 from seckill.outbox import outbox
 
 Session = SimulatedSession.Status
+# The company has the money, or will have it.
+KEPT = {Session.CAPTURED, Session.PROCESSING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,7 @@ class OrderRow:
     to pay that is promised, from the moment when the order was written.
 
     `captures` counts the payments whose money the payment company has and has not given back, by its own records;
-    `refunds` those that it gave back; `money_pending` is whether money still has to move.
+    `money_pending` is whether money still has to move.
     """
 
     reservation_id: str
@@ -39,7 +42,6 @@ class OrderRow:
     overdue: bool = False
     settled: bool = True
     captures: int = 0
-    refunds: int = 0
     money_pending: bool = False
 
 
@@ -48,7 +50,9 @@ class StoreSnapshot:
     """Both stores at one moment. `counters` is None if the reservation store does not know the item.
 
     `holds` is reservation id → hold, for the reservations in the history and those that have orders; `backlog` counts
-    outbox entries, and `waiting` payment events, that have not been processed yet.
+    outbox entries, and `waiting` payment events, that have not been processed yet. `given_back` are the reservations
+    whose money the payment company gave back, by its own records: PostgreSQL may have lost a refund with its order.
+    Those `listed` have no order, and staff see the payment among the events that wait.
     """
 
     quantity: int
@@ -59,6 +63,8 @@ class StoreSnapshot:
     holds: Mapping[str, Hold]
     backlog: int
     waiting: int = 0
+    given_back: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
 
     @property
     def live_units(self) -> int:
@@ -99,15 +105,18 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
     waiting_before = waiting_messages([UUID(reservation_id) for reservation_id in reservations_in_database(item_id)])
     orders = order_rows(item_id)
     counters = ledger.read(item_id=item_id)
+    known = {*reservation_ids, *(order.reservation_id for order in orders)}
     return StoreSnapshot(
         quantity=item.quantity or 0,
         per_buyer_max=item.per_buyer_max,
         taken=item.taken,
         orders=orders,
         counters=counters,
-        holds=holds_of(item_id, {*reservation_ids, *(order.reservation_id for order in orders)}),
+        holds=holds_of(item_id, known),
         backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
         waiting=max(waiting_before, waiting_messages([UUID(order.reservation_id) for order in orders])),
+        given_back=given_back(known),
+        listed=listed_without_order(known),
     )
 
 
@@ -154,8 +163,7 @@ def row_from(
         payable=order.expires_at - order.created_at >= timedelta(seconds=payable_seconds_min),
         overdue=awaiting and order.expires_at <= now,
         settled=awaiting or order.settled_at is not None,
-        captures=sum(status in (Session.CAPTURED, Session.PROCESSING) for status in company),
-        refunds=sum(status == Session.REFUNDED for status in company),
+        captures=sum(status in KEPT for status in company),
         money_pending=any(is_money_pending(payment, order) for payment in payments) or Session.PROCESSING in company,
     )
 
@@ -178,6 +186,18 @@ def sessions_of(reservation_ids: Sequence[UUID]) -> dict[UUID, list[SimulatedSes
         if session.reservation_id is not None:
             found[session.reservation_id].append(session)
     return found
+
+
+def given_back(reservation_ids: Iterable[str]) -> frozenset[str]:
+    sessions = sessions_of([UUID(reservation_id) for reservation_id in reservation_ids])
+    statuses = {str(name): {page.status for page in pages} for name, pages in sessions.items()}
+    return frozenset(name for name, found in statuses.items() if Session.REFUNDED in found and not found & KEPT)
+
+
+def listed_without_order(reservation_ids: Iterable[str]) -> frozenset[str]:
+    waiting = PaymentEvent.objects.filter(reservation_id__in=reservation_ids, kind=EventKind.CAPTURED, applied_at=None)
+    without = waiting.exclude(reservation_id__in=Order.objects.exclude(reservation_id=None).values("reservation_id"))
+    return frozenset(map(str, without.values_list("reservation_id", flat=True)))
 
 
 def waiting_messages(reservation_ids: Sequence[UUID]) -> int:

@@ -3,7 +3,8 @@
 `drain_once` handles one batch: read → one transaction (orders, lines, and as the last statement the guarded update of
 `taken`) → commit → acknowledge. If the process dies before the acknowledgement, the entries stay pending and are read
 again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing. A batch that was read from a
-server of the store which has been replaced is not written: the new one may have sold its units again.
+server of the store which has been replaced is not written: the new one may have sold its units again. And a PostgreSQL
+that has just taken over rejects nobody: it may lack the end of orders whose units it counts.
 """
 
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from seckill.models import UNITS_MAX, SaleItem
 from seckill.outbox import outbox
 from shop import failpoints
 from shop.background.shared_counts import SharedCounts
+from shop.databases.timeline import database_timeline
 from shop.models import Product, TaxRate, Variant
 from shop.times.timestamps import from_ms
 from shop.tracing.steps import steps
@@ -100,10 +102,11 @@ class Surplus(Exception):
     """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
 
 
-class StoreReplaced(Exception):
+class ServerReplaced(Exception):
     """Another server of the store has taken over since the batch was read, and the item was compared with its orders.
 
-    If the new server has the entries too, they are read again from there.
+    Or another PostgreSQL has, and the item is not compared with it yet. If the store still has the entries, they are
+    read again.
     """
 
 
@@ -132,27 +135,27 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
     try:
         take_in_batch(item_id=item_id, entries=entries)
-    except StoreReplaced:
+    except ServerReplaced as error:
         # Usual for a second after a restart of the store; the reconcile reads them too.
-        log.warning("batch_of_a_replaced_store", item_id=item_id, entries=len(entries))
+        log.warning("batch_of_a_replaced_server", item_id=item_id, entries=len(entries), error=str(error))
         return 0
     return len(entries)
 
 
 def drain_all(*, item_id: int) -> int:
-    """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
+    """For a reconcile: bring in every entry, also those that another consumer has read. Returns how many.
 
     It does not end while entries are added faster. It is safe for two consumers to handle one entry: the second inserts
-    nothing. Raises StoreReplaced too.
+    nothing. Raises ServerReplaced too.
     """
     count = 0
     while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
-        take_in_batch(item_id=item_id, entries=entries)
+        take_in_batch(item_id=item_id, entries=entries, by_reconcile=True)
         count += len(entries)
     return count
 
 
-def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
+def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry], by_reconcile: bool = False) -> None:
     """Turn one batch of entries into orders; entries that cannot be parsed are rejected."""
     new_orders = []
     for entry in entries:
@@ -161,7 +164,7 @@ def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
         except EntryMalformed as error:
             reject_entry(item_id=item_id, entry=entry, error=error)
     if new_orders:
-        persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+        persist_and_acknowledge(item_id=item_id, new_orders=new_orders, by_reconcile=by_reconcile)
 
 
 def parse_entry(entry: outbox.Entry) -> NewOrder:
@@ -185,22 +188,22 @@ def parse_entry(entry: outbox.Entry) -> NewOrder:
     return new_order
 
 
-def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder], by_reconcile: bool = False) -> None:
     """Commit the batch, then acknowledge it. If one of its entries cannot be inserted, commit them one by one."""
     try:
-        persist(item_id=item_id, new_orders=new_orders)
+        persist(item_id=item_id, new_orders=new_orders, by_reconcile=by_reconcile)
     except (IntegrityError, DataError, EntryMalformed) as error:
         if isinstance(error.__cause__, NotNullViolation):
             # The table belongs to a newer release than this worker. The entries are fine and wait for a newer worker.
             raise
         if drew_known_code(error):
-            persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+            persist_and_acknowledge(item_id=item_id, new_orders=new_orders, by_reconcile=by_reconcile)
             return
         if len(new_orders) == 1:
             reject_order(item_id=item_id, new_order=new_orders[0], error=error)
             return
         for new_order in new_orders:
-            persist_and_acknowledge(item_id=item_id, new_orders=[new_order])
+            persist_and_acknowledge(item_id=item_id, new_orders=[new_order], by_reconcile=by_reconcile)
         return
     failpoints.reach("intake.after_commit")
     for new_order in new_orders:
@@ -221,8 +224,11 @@ def check_known(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
         log.error("orders_unknown_to_the_store", item_id=item_id, orders=len(unknown), reservations=unknown[:20])
 
 
-def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
-    """One transaction for the batch; if there are not enough units left, another one that rejects the surplus."""
+def persist(*, item_id: int, new_orders: Sequence[NewOrder], by_reconcile: bool = False) -> None:
+    """One transaction for the batch; if there are not enough units left, another one that rejects the surplus.
+
+    Raises ServerReplaced instead, unless `by_reconcile`, which has ended first what had ended in the store.
+    """
     try:
         with transaction.atomic():
             units = insert_orders(item_id=item_id, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
@@ -230,20 +236,22 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
                 raise Surplus
             failpoints.reach("intake.before_commit")
     except Surplus:
+        if not by_reconcile and item_state.is_of_other_timeline(item_id=item_id, timeline=database_timeline()):
+            raise ServerReplaced(f"sale item {item_id}: not compared with this PostgreSQL yet") from None
         persist_with_surplus(item_id=item_id, new_orders=new_orders)
 
 
 def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    Raises StoreReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this never
-    runs. It means that the reservation store lost its latest writes, so it is logged as an error.
+    Raises ServerReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this
+    never runs. It means that the reservation store lost its latest writes, so it is logged as an error.
     """
     rejected: list[NewOrder] = []
     with transaction.atomic():
         item = SaleItem.objects.select_for_update().get(pk=item_id)
         if item.incarnation not in ("", new_orders[0].incarnation):
-            raise StoreReplaced(f"sale item {item_id}: read from {new_orders[0].incarnation}, now {item.incarnation}")
+            raise ServerReplaced(f"sale item {item_id}: read from {new_orders[0].incarnation}, now {item.incarnation}")
         for new_order in new_orders:
             with transaction.atomic():
                 units = insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.AWAITING_PAYMENT)

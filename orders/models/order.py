@@ -72,6 +72,7 @@ class Attention(models.TextChoices):
     REFUND_FAILS = "refund_fails", _("refund keeps failing")
     PAYMENT_LOST = "payment_lost", _("paid, but the payment was lost")
     REFUND_LOST = "refund_lost", _("refunded, but the refund was lost")
+    REFUND_WITHOUT_PAYMENT = "refund_without_payment", _("refunded, but no payment was reported")
 
 
 # The others only tell what happened: the shop has done all there is to do.
@@ -80,6 +81,7 @@ ATTENTION_TO_DO = (
     Attention.REFUND_FAILS,
     Attention.PAYMENT_LOST,
     Attention.REFUND_LOST,
+    Attention.REFUND_WITHOUT_PAYMENT,
 )
 
 

@@ -5,7 +5,8 @@ does not exist yet waits in the inbox until a sweep can apply it. Lost: a paymen
 of it, so if the row does not come, it was lost with a backup that was restored. Then it is made again from the event,
 which names the order and its reservation; while the order is missing too, the event waits for it. Out of order: once a
 payment is captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no
-effect.
+effect. A refund that arrives before the capture waits for it; after an hour staff hear of it, and a capture that comes
+even later still makes it count.
 """
 
 from datetime import timedelta
@@ -30,6 +31,32 @@ log = structlog.get_logger(__name__)
 BATCH_MAX = 100
 # A payment's row that has not come by then was lost: it is committed before the provider is called.
 LOST_AFTER = timedelta(seconds=20)
+# A refund whose capture has not come by then is listed for staff. Events of one payment come within minutes.
+GIVEN_UP_AFTER = timedelta(hours=1)
+
+NOT_CAPTURED = (Payment.Status.PENDING, Payment.Status.FAILED)
+OF_REFUNDS = (EventKind.REFUNDED, EventKind.REFUNDED_SO_FAR, EventKind.REFUND_PAID, EventKind.REFUND_FAILED)
+
+# Events whose payment was lost and can be made again. An order that was brought back from the reservation store has
+# another number: then the reservation names it. If the page belongs to another payment, the event contradicts itself.
+LOST = (
+    Q(kind=EventKind.CAPTURED, received_at__lte=Now() - LOST_AFTER)
+    & Q(
+        Exists(Order.objects.filter(reservation_id=OuterRef("reservation_id")))
+        | Q(Exists(Order.objects.filter(number=OuterRef("order_number"))), reservation_id=None)
+    )
+    & ~Exists(
+        Payment.objects.exclude(provider_reference="").filter(
+            provider=OuterRef("provider"), provider_reference=OuterRef("provider_reference")
+        )
+    )
+)
+OF_A_PAYMENT = Exists(Payment.objects.filter(pk=OuterRef("payment_id")))
+BEFORE_CAPTURE = Q(
+    Exists(Payment.objects.filter(pk=OuterRef("payment_id"), status__in=NOT_CAPTURED)), kind__in=OF_REFUNDS
+)
+GIVEN_UP = Q(received_at__lte=Now() - GIVEN_UP_AFTER)
+CAN_BE_APPLIED = LOST | (Q(OF_A_PAYMENT) & (~BEFORE_CAPTURE | GIVEN_UP))
 
 
 class EventOutcome(StrEnum):
@@ -47,6 +74,7 @@ class EventOutcome(StrEnum):
     FAILED = "failed"
     REFUNDED = "refunded"
     REFUND_FAILS = "refund_fails"
+    NO_CAPTURE = "no_capture"
 
 
 def receive(*, provider_name: str, event: Event) -> EventOutcome:
@@ -80,13 +108,11 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
 
 
 def apply_waiting(*, batch_max: int = BATCH_MAX) -> int:
-    """Apply one batch of waiting events whose payment now exists. Returns how many. Cheap if nothing waits."""
-    payment_exists = Exists(Payment.objects.filter(pk=OuterRef("payment_id")))
-    of_reservation = Exists(Order.objects.filter(reservation_id=OuterRef("reservation_id")))
-    of_number = Exists(Order.objects.filter(number=OuterRef("order_number")))
-    lost = Q(Q(of_reservation) | Q(of_number), kind=EventKind.CAPTURED, received_at__lte=Now() - LOST_AFTER)
-    can_be_applied = payment_exists | lost
-    waiting = PaymentEvent.objects.filter(can_be_applied, applied_at=None).order_by("received_at")
+    """Apply one batch of the events whose wait is over. Returns how many. Cheap if nothing waits.
+
+    Those that go on waiting are not in the batch, so that they keep no other event from it.
+    """
+    waiting = PaymentEvent.objects.filter(CAN_BE_APPLIED, applied_at=None).order_by("received_at")
     count = 0
     for pk in list(waiting.values_list("pk", flat=True)[:batch_max]):
         with transaction.atomic():
@@ -111,7 +137,7 @@ def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
 
 
 def apply_event(row: PaymentEvent) -> EventOutcome:
-    """Apply a locked event, in its transaction. If its payment does not exist yet, the event keeps waiting."""
+    """Apply a locked event, in its transaction, unless it has to wait for its payment, or for the payment's capture."""
     known = Payment.objects.filter(pk=row.payment_id).first() or lost_payment(row)
     if known is None:
         return EventOutcome.WAITING
@@ -121,8 +147,13 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     outcome = EventOutcome.NOTHING
     if payment.provider != row.provider:
         log.error("event_of_another_provider", provider=row.provider, payment=str(payment.pk))
+    elif row.kind in OF_REFUNDS and payment.status in NOT_CAPTURED:
+        if not PaymentEvent.objects.filter(GIVEN_UP, pk=row.pk).exists():
+            return EventOutcome.WAITING
+        outcome = give_up(order=order, row=row)
     elif row.kind == EventKind.CAPTURED:
         outcome = record_capture(order=order, payment=payment, row=row)
+        take_up_again(order=order, payment=payment)
     elif row.kind in (EventKind.DECLINED, EventKind.EXPIRED):
         outcome = record_page_end(payment=payment)
     elif row.kind == EventKind.REFUNDED:
@@ -144,19 +175,27 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     return outcome
 
 
+def give_up(*, order: Order, row: PaymentEvent) -> EventOutcome:
+    """No capture has come for a refund: a person has to find out why. Another reason that they have is kept."""
+    log.error("refund_without_capture", order=str(order.number), payment=str(row.payment_id), event_id=row.event_id)
+    Order.objects.filter(pk=order.pk, attention="").update(attention=Attention.REFUND_WITHOUT_PAYMENT)
+    return EventOutcome.NO_CAPTURE
+
+
+def take_up_again(*, order: Order, payment: Payment) -> None:
+    """The capture came after all: the sweep applies the refunds that were given up."""
+    given_up = PaymentEvent.objects.filter(payment_id=payment.pk, outcome=EventOutcome.NO_CAPTURE)
+    if given_up.update(applied_at=None, outcome=""):
+        Order.objects.filter(pk=order.pk, attention=Attention.REFUND_WITHOUT_PAYMENT).update(attention="")
+
+
 def lost_payment(row: PaymentEvent) -> Payment | None:
     """The payment of the event, made again. None if it may still come, or there is no order for it.
 
     An event that captures nothing waits for one that does.
     """
-    if row.kind != EventKind.CAPTURED:
+    if not PaymentEvent.objects.filter(LOST, pk=row.pk).exists():
         return None
-    if not PaymentEvent.objects.filter(pk=row.pk, received_at__lte=Now() - LOST_AFTER).exists():
-        return None
-    if Payment.objects.filter(provider=row.provider, provider_reference=row.provider_reference or None).exists():
-        # The page belongs to another payment: the event contradicts itself.
-        return None
-    # An order that was brought back from the reservation store has another number: then the reservation names it.
     named = Q(reservation_id=row.reservation_id) if row.reservation_id else Q(number=row.order_number)
     order = Order.objects.select_for_update().filter(named).first()
     if order is None:
@@ -183,7 +222,7 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
     """The provider captured the payment. An order that still awaits payment is paid, even after its deadline: its units
     are held until it is expired.
     """
-    if payment.status not in (Payment.Status.PENDING, Payment.Status.FAILED):
+    if payment.status not in NOT_CAPTURED:
         return EventOutcome.NOTHING
     if not payment.provider_reference:
         payment.provider_reference = row.provider_reference

@@ -214,7 +214,7 @@ def fail(*, refund_id: UUID, error: str) -> bool:
     return True
 
 
-# --- What webhooks report. The caller has locked the order. ---
+# --- What webhooks report. The caller has locked the order, and the payment was captured. ---
 
 
 def find_refund(*, refund_id: UUID | None, order: Order, payment: Payment, amount_minor: int) -> Refund | None:
@@ -283,13 +283,7 @@ def note_all(*, order: Order, payment: Payment, part_minor: int | None) -> bool:
 def note(
     *, order: Order, payment: Payment, amount_minor: int, refund_id: UUID | None = None, is_surplus: bool = False
 ) -> Refund | None:
-    """Write down a refund that was made outside the shop, at most what is left. None if nothing is.
-
-    Nothing goes back of a payment that is not known to be captured: its order may be paid with another one.
-    """
-    if payment.status in (Payment.Status.PENDING, Payment.Status.FAILED):
-        log.error("refund_before_capture", order=str(order.number), payment=str(payment.pk), amount_minor=amount_minor)
-        return None
+    """Write down a refund that was made outside the shop, at most what is left. None if nothing is."""
     order.refresh_from_db(fields=["refunded_minor", "status"])
     amount_minor = min(amount_minor, payment.amount_minor - going_back_minor(payment))
     if not is_surplus:

@@ -115,9 +115,7 @@ def reconcile(
     with item_lock(item_id=item_id):
         incarnation = item_state.incarnation(item_id=item_id)
         timeline = database_timeline()
-        noted = item_state.terms(item_id=item_id).get("timeline")
-        # An item that an earlier release verified has no timeline.
-        replaced = bool(noted and timeline) and noted != timeline
+        replaced = item_state.is_of_other_timeline(item_id=item_id, timeline=timeline)
         item_state.mark_unverified(item_id=item_id)
         # One that a killed process has begun goes on.
         StoreRepair.objects.get_or_create(item_id=item_id, ended_at=None, defaults={"began_at": timezone.now()})
@@ -208,7 +206,7 @@ def republish(*, item_id: int) -> None:
 def collect_reservations(*, item_id: int, incarnation: str) -> int:
     """Create the orders that only the store knows of: outbox entries, then holds without an entry. Returns how many.
 
-    `incarnation` is that of the store's server, read before. Call `accept_only` with it first. Raises StoreReplaced.
+    `incarnation` is that of the store's server, read before. Call `accept_only` with it first. Raises ServerReplaced.
     """
     count = intake.drain_all(item_id=item_id)
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
@@ -230,7 +228,7 @@ def collect_reservations(*, item_id: int, incarnation: str) -> int:
         if new_orders:
             reservations = [str(new_order.reservation_id) for new_order in new_orders[:20]]
             log.error("holds_without_entry", item_id=item_id, reservations=reservations)
-            intake.persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+            intake.persist_and_acknowledge(item_id=item_id, new_orders=new_orders, by_reconcile=True)
         count += len(new_orders)
     return count
 

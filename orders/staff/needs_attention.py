@@ -44,12 +44,18 @@ EXPLANATIONS = {
         "provider's own site."
     ),
     Attention.PAYMENT_LOST: gettext_lazy(
-        "The order was paid before another database server took over, which does not have the payment. The units stay "
-        "reserved. Let the payment company send its events again, or record the payment."
+        "The order was paid before another database server took over, which does not have the payment. Let the payment "
+        "company send its events again. An order that awaits payment keeps its units, and you can also record the "
+        "payment. The units of an expired order are on sale again: with the event it gets units that are left, or its "
+        "money goes back."
     ),
     Attention.REFUND_LOST: gettext_lazy(
         "The order was refunded before another database server took over, which does not have the refund. Refund it "
         "again: the payment company does not pay a refund twice."
+    ),
+    Attention.REFUND_WITHOUT_PAYMENT: gettext_lazy(
+        "The payment company reports a refund of this order, but has not reported the payment. Look the payment up on "
+        "its site, and let it send the payment's events again."
     ),
 }
 LABELS = {
@@ -61,6 +67,7 @@ LABELS = {
     Attention.REFUND_FAILS: "danger",
     Attention.PAYMENT_LOST: "danger",
     Attention.REFUND_LOST: "danger",
+    Attention.REFUND_WITHOUT_PAYMENT: "danger",
 }
 
 

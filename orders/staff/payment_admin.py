@@ -38,6 +38,7 @@ OUTCOMES = {
     EventOutcome.FAILED: _("payment failed"),
     EventOutcome.REFUNDED: _("refund completed"),
     EventOutcome.REFUND_FAILS: _("refund failed"),
+    EventOutcome.NO_CAPTURE: _("no payment was reported"),
 }
 
 

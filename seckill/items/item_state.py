@@ -207,6 +207,12 @@ def mark_verified(*, item_id: int, incarnation: str, timeline: str = "") -> None
     ask(lambda client: client.hset(keys_of(item_id).item, mapping=fields), item_id=item_id)
 
 
+def is_of_other_timeline(*, item_id: int, timeline: str) -> bool:
+    """Whether the item was last compared with another PostgreSQL server. An older release noted none."""
+    noted = terms(item_id=item_id).get("timeline")
+    return bool(noted and timeline) and noted != timeline
+
+
 def note_timeline(*, item_id: int, timeline: str) -> None:
     """Note PostgreSQL's timeline of a new item, unless it has one."""
     if timeline:

@@ -14,12 +14,10 @@ from orders.repair.nightly_stock_audit import audit_stock_if_due
 from seckill.models import SaleItem
 from seckill.store.weak_settings import judge_settings
 from shop.background import sweep_notes
-from tests.deploy.proxies import Proxy, running_haproxy, running_nginx
+from tests.deploy.proxies import PACKAGES, Proxy, running_proxy
 from tests.deploy.stub_web import StubWeb, running_stub
 from tests.embedded_servers import temporary_server_directory
 from tests.steps.shop import goods, make_item
-
-PROXIES = {"nginx": running_nginx, "haproxy": running_haproxy}
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,12 @@ class Front:
     kind: str
 
 
-@pytest.fixture(params=PROXIES)
+@pytest.fixture(params=PACKAGES)
 def front(request: pytest.FixtureRequest) -> Iterator[Front]:
     with ExitStack() as stack:
         directory: Path = stack.enter_context(temporary_server_directory())
         hot, pages = stack.enter_context(running_stub("hot")), stack.enter_context(running_stub("pages"))
-        running = PROXIES[request.param](directory, hot_port=hot.port, pages_port=pages.port)
+        running = running_proxy(request.param, directory, hot_port=hot.port, pages_port=pages.port)
         yield Front(stack.enter_context(running), hot, pages, request.param)
 
 

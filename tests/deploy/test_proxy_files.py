@@ -6,9 +6,16 @@ from unittest import mock
 
 import pytest
 
+from bench.faults.wire.front_proxy import (
+    FrontPorts,
+    haproxy_environment,
+    listen_on,
+    make_certificate,
+    nginx_files,
+    nginx_tree,
+)
 from tests.deploy.layouts import documents, manifests
 from tests.deploy.programs import DEPLOY, check, program
-from tests.deploy.proxies import Proxy, haproxy_environment, listen_on, make_certificate, nginx_files, nginx_tree
 from tests.own_store import free_port
 
 
@@ -55,6 +62,7 @@ def test_nginx_finds_nothing_wrong(files: object, server_directory: Path) -> Non
     given = files()
     assert len(given) == 4
     changes = listen_on(http_port=free_port(), https_port=free_port())
+    make_certificate(server_directory / "tls")
     main = nginx_tree(server_directory, files=given, changes=changes)
     check(nginx, "-t", "-q", "-p", server_directory, "-c", main, "-e", "stderr")
 
@@ -62,9 +70,8 @@ def test_nginx_finds_nothing_wrong(files: object, server_directory: Path) -> Non
 def test_haproxy_finds_nothing_wrong(server_directory: Path) -> None:
     haproxy = program("haproxy", package="Debian: apt install haproxy")
     make_certificate(server_directory / "tls")
-    proxy = Proxy(http_port=free_port(), https_port=free_port())
-    given = haproxy_environment(server_directory, proxy=proxy, hot_port=8001, pages_port=8002)
-    with mock.patch.dict(os.environ, given):
+    ports = FrontPorts(http=free_port(), https=free_port(), hot=8001, pages=8002)
+    with mock.patch.dict(os.environ, haproxy_environment(server_directory, ports=ports)):
         # -dW: a warning is an error.
         check(haproxy, "-c", "-q", "-dW", "-f", DEPLOY / "haproxy" / "haproxy.cfg")
 

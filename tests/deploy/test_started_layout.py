@@ -15,11 +15,12 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from redis import Redis
 
+from bench.faults.wire.front_proxy import HOST
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.local.process import POLL_SECONDS, Process, stop_processes
 from tests.deploy.programs import DEPLOY, ROOT
-from tests.deploy.proxies import HOST, Proxy, running_haproxy, running_nginx
+from tests.deploy.proxies import Proxy, running_proxy
 from tests.deploy.unit_files import Host
 from tests.embedded_servers import temporary_server_directory
 from tests.live_shop import START_SECONDS, environment
@@ -153,8 +154,8 @@ def test_a_unit_is_bought_through_each_proxy(buyers: list[User], item: SaleItem)
         directory = stack.enter_context(temporary_server_directory())
         shop = stack.enter_context(started(directory))
         ports = {"hot_port": shop.hot_port, "pages_port": shop.pages_port}
-        nginx = Buyer(stack.enter_context(running_nginx(directory / "nginx", **ports)))
-        haproxy = Buyer(stack.enter_context(running_haproxy(directory / "haproxy", **ports)))
+        nginx = Buyer(stack.enter_context(running_proxy("nginx", directory / "nginx", **ports)))
+        haproxy = Buyer(stack.enter_context(running_proxy("haproxy", directory / "haproxy", **ports)))
 
         # When one buyer comes by nginx and one by HAProxy
         reservations = {nginx.buy_one(buyers[0], item), haproxy.buy_one(buyers[1], item)}

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part, TrialContext
-from bench.faults.wire.front_proxy import front_proxy
+from bench.faults.wire.front_proxy import FrontPorts, front_proxy
+from bench.faults.wire.http_client import request
 from bench.faults.wire.proxy import DropRule, Mode
 from shop.local.ports import free_ports
 
@@ -121,7 +122,7 @@ class PostgresLinkStalled(SwitchedLink):
 
 
 class BehindFrontProxy(Fault):
-    """All buyers go through nginx or HAProxy, which repeats reservations at the other web process."""
+    """All buyers go through nginx or HAProxy, over TLS, which repeats reservations at the other web process."""
 
     program = ""
     # Killed so often: the proxy itself or a web process.
@@ -130,13 +131,17 @@ class BehindFrontProxy(Fault):
 
     def __init__(self, context: TrialContext) -> None:
         super().__init__(context)
-        (port,) = free_ports(count=1)
+        http_port, https_port = free_ports(count=2)
         hot_port, pages_port = context.ports
-        directory = self.shop.directory / self.program
-        process = front_proxy(self.program, directory=directory, port=port, hot_port=hot_port, pages_port=pages_port)
+        process = front_proxy(
+            self.program,
+            directory=self.shop.directory / self.program,
+            ports=FrontPorts(http=http_port, https=https_port, hot=hot_port, pages=pages_port),
+            ready=lambda _: request(https_port, "GET", "/healthz", tls=True).status == 200,
+        )
         self.shop.add(self.program, process)
         self.shop.await_answers(self.program)
-        context.front_ports.append(port)
+        context.front_ports.append(https_port)
         self._deaths = 0
 
     def inject(self) -> None:

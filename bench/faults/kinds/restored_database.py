@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
+from bench.faults.kinds.network import INJECT_SECONDS_MAX
 from bench.faults.shop_under_test import CELERY, WEBS
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock
@@ -49,7 +50,7 @@ class PostgresRestored(Fault):
 
     def inject(self) -> None:
         backed_up_at = self.take_backup()
-        self.shop.wait(SECONDS_AFTER_BACKUP)
+        self.sell_on(seconds=SECONDS_AFTER_BACKUP)
         for name in (*CELERY, *WEBS):
             self.shop.keep_down(name)
         paid = self._paid_orders()
@@ -71,6 +72,12 @@ class PostgresRestored(Fault):
         sent = SimulatedMessage.objects.filter(delivered_at__gte=backed_up_at)
         sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
         self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost and brought back"
+
+    def sell_on(self, *, seconds: float) -> None:
+        """Longer on a busy machine: until somebody has paid, which will be lost."""
+        paid = self._paid_orders()
+        self.shop.wait(seconds)
+        self.shop.wait_until(lambda: bool(self._paid_orders() - paid), seconds_max=INJECT_SECONDS_MAX)
 
     def take_backup(self) -> datetime:
         """Returns when: the database is restored as it was then, or later."""

@@ -139,7 +139,7 @@ class StandbyPromotedWithLoss(PostgresRestored):
         standby.follow(synchronously=False)
         self.shop.wait(SECONDS_FOLLOWED)
         standby.cut()
-        self.shop.wait(SECONDS_CUT)
+        self.sell_on(seconds=SECONDS_CUT)
         # Frozen only so that what the company has is what the primary had.
         for name in (*CELERY, *WEBS):
             self.shop.freeze(name)

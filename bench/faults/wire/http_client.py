@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,7 @@ class BuyerClient:
     credentials: Credentials
     ports: Sequence[int]
     history: History
+    tls: bool = False
     # A buyer who does not keep receipts has none to bring back.
     keeps_receipts: bool = True
     # The last one that came with a yes, or none.
@@ -109,7 +111,7 @@ class BuyerClient:
     def press_pay(self, *, url: str, delivery: str, attempt: int = 0) -> Answer:
         """Press the button on the payment company's page: CHARGED, PAGE_CLOSED or UNKNOWN."""
         call = self.record_request(Action.PAY)
-        answer = press(self.ports[attempt % len(self.ports)], path=urlsplit(url).path, delivery=delivery)
+        answer = press(self.ports[attempt % len(self.ports)], path=urlsplit(url).path, delivery=delivery, tls=self.tls)
         self.record_answer(call, Action.PAY, answer)
         return answer
 
@@ -130,7 +132,7 @@ class BuyerClient:
     ) -> Answer:
         call = self.record_request(action, units=units)
         port = self.ports[attempt % len(self.ports)]
-        reply = request(port, method, path, headers=headers, **as_json(body))
+        reply = request(port, method, path, headers=headers, tls=self.tls, **as_json(body))
         answer = answer_from(reply, yes_words=ORDER_WORDS if action is Action.CHECK_OUT else HOLD_WORDS)
         if action is Action.BRING_RECEIPT and answer.status in (200, 201):
             answer = replace(answer, outcome=outcome_of_receipt(answer))
@@ -178,9 +180,9 @@ def granted_by(action: Action, answer: Answer) -> tuple[int, str]:
     return 0, ""
 
 
-def press(port: int, *, path: str, delivery: str) -> Answer:
+def press(port: int, *, path: str, delivery: str, tls: bool = False) -> Answer:
     """Get the page for its CSRF cookie, then press the button as a browser does."""
-    page = request(port, "GET", path)
+    page = request(port, "GET", path, tls=tls)
     if page.status != 200:
         return Answer(
             outcome=UNKNOWN if not page.status or page.status >= 500 else f"http_{page.status}", status=page.status
@@ -196,6 +198,7 @@ def press(port: int, *, path: str, delivery: str) -> Answer:
         path,
         headers={"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"},
         data=form.encode(),
+        tls=tls,
     )
     if pressed.status != 302:
         return Answer(
@@ -218,9 +221,14 @@ def request(
     headers: Mapping[str, str] | None = None,
     data: bytes | None = None,
     content_type: str = "",
+    tls: bool = False,
 ) -> Reply:
     """One request on a connection of its own. With http.client, which uses no proxy and follows no redirect."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CALL_SECONDS_MAX)
+    if tls:
+        # The certificate is the harness's own.
+        context = ssl._create_unverified_context()
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=CALL_SECONDS_MAX, context=context)
     more = {"Host": "127.0.0.1", "Accept": "application/json, text/html", **(headers or {})}
     if content_type:
         more["Content-Type"] = content_type

@@ -121,11 +121,28 @@ def test_two_orders_of_one_pass_are_a_duplicate() -> None:
 
 
 def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
-    snapshot: dict[str, Any] = {
-        "orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]
-    }
+    snapshot: dict[str, Any] = {"orders": [order(ANN, status="refunded", keeps_units=False, captures=0), order(BEN)]}
     ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
-    assert judged(**snapshot, taken=0, counters=counters(left=10, sold=0), holds={**SNAPSHOT.holds, ANN: ended}).holds
+    all_back: dict[str, Any] = {"taken": 0, "counters": counters(left=10, sold=0), "given_back": frozenset([ANN])}
+    assert judged(**snapshot, **all_back, holds={**SNAPSHOT.holds, ANN: ended}).holds
+
+
+def test_money_that_went_back_counts_by_the_company_s_records_where_its_order_was_lost() -> None:
+    lost: dict[str, Any] = {"orders": [order(BEN)], "taken": 0, "counters": counters(left=10, sold=0), "holds": {}}
+    wrong = "neither a paid order nor their money back"
+    assert wrong in " ".join(judged(**lost, may_be_lost=(ANN,)).violations)
+    assert judged(**lost, may_be_lost=(ANN,), given_back=frozenset([ANN])).holds
+
+
+def test_money_of_an_order_that_was_lost_waits_for_staff_only_if_it_was_not_promised() -> None:
+    lost: dict[str, Any] = {"orders": [order(BEN)], "taken": 0, "counters": counters(left=10, sold=0), "holds": {}}
+    assert judged(**lost, may_be_lost=(ANN,), listed=frozenset([ANN])).holds
+    assert judged(**lost, listed=frozenset([ANN])).violations
+
+
+def test_an_order_without_money_is_named() -> None:
+    found = judged(orders=[order(ANN, captures=0), order(BEN)])
+    assert f"for example {ANN}: order paid, hold sold, 0 captures" in found.violations
 
 
 def test_an_order_paid_twice_is_a_duplicate() -> None:

@@ -1,12 +1,14 @@
 """What the snapshot says of money: the payment company's records count, whatever the shop has forgotten."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from bench.faults import store_snapshot
 from bench.faults.store_snapshot import take_snapshot
-from orders.models import Order, Payment, PaymentEvent
+from orders.models import Order, OrderLine, Payment, PaymentEvent
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage
 from seckill.models import SaleItem
@@ -24,6 +26,20 @@ def test_money_that_was_taken_counts_although_the_shop_has_lost_the_payment(orde
     snapshot = take_snapshot(item_id=item.pk, reservation_ids=[])
     assert [row.captures for row in snapshot.orders] == [2]
     assert snapshot.waiting == 2
+
+
+def test_money_that_went_back_is_known_although_the_shop_has_lost_the_order(order: Order, item: SaleItem) -> None:
+    reservation_id = str(order.reservation_id)
+    pages = [payment_of(order, "first")]
+    assert company.pay(reference=pages[0].provider_reference)
+    Payment.objects.all().delete()
+    pages.append(payment_of(order, "second"))
+    assert company.pay(reference=pages[1].provider_reference)
+    Payment.objects.all().delete()
+    OrderLine.objects.all().delete()
+    for page, given_back in zip(pages, [frozenset(), {reservation_id}], strict=True):
+        company.refund(payment_id=page.pk, refund_id=uuid4(), amount_minor=page.amount_minor)
+        assert take_snapshot(item_id=item.pk, reservation_ids=[reservation_id]).given_back == given_back
 
 
 def test_a_message_that_arrives_meanwhile_is_work_that_was_pending(
@@ -50,3 +66,8 @@ def test_an_event_that_waits_for_a_lost_payment_is_work_that_is_pending(item: Sa
     snapshot = take_snapshot(item_id=item.pk, reservation_ids=[])
     assert snapshot.waiting == 1
     assert any("payment events" in pending for pending in snapshot.pending_work())
+    reservation_id = str(payment.order.reservation_id)
+    assert not snapshot.listed
+    OrderLine.objects.all().delete()
+    Order.objects.all().delete()
+    assert take_snapshot(item_id=item.pk, reservation_ids=[reservation_id]).listed == {reservation_id}

@@ -30,7 +30,7 @@ from orders.payments.provider.interface import (
 from orders.refund_records import RefundRequest
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.line_machine import LineMachine
-from tests.orders.properties.payment_model import Page, PaymentModel
+from tests.orders.properties.payment_model import Heard, Page, PaymentModel
 
 # Quarters of an order's money.
 PARTS = st.sampled_from([4, 4, 4, 1, 2, 3])
@@ -83,10 +83,17 @@ class PaymentMachine(LineMachine):
         )
         self.model.pages[page] = Page(reservation, order.amount_minor)
         if is_early:
-            assert inbox.apply_waiting() == 1
-            self.model.heard.add(event.event_id)
-            self.follow(page, self.model.hear(page, EventKind.CAPTURED, amount=order.amount_minor), "")
+            self.model.waiting[event.event_id] = Heard(page, EventKind.CAPTURED, order.amount_minor)
+            self.apply_waiting()
         return multiple(page)
+
+    @rule()
+    def apply_waiting(self) -> None:
+        """The sweep."""
+        ready = {name: event for name, event in self.model.waiting.items() if not self.model.must_wait(event)}
+        assert inbox.apply_waiting() == len(ready)
+        for name, event in ready.items():
+            self.follow(event.page, self.model.hear(name, event), "")
 
     @rule(page=pages, kind=KINDS, number=st.integers(0, 1), part=PARTS, refund=refund_ids | NEW_IDS, dies=PLACES)
     def webhook(self, page: str, kind: EventKind, number: int, part: int, refund: str, dies: str) -> None:
@@ -110,21 +117,18 @@ class PaymentMachine(LineMachine):
         answer = None
         with self.world.dying_at(dies):
             answer = tell(event)
-        if event.event_id in self.model.heard:
-            assert answer is EventOutcome.DUPLICATE
-        elif dies != "payments.before_commit":
-            self.model.heard.add(event.event_id)
-            applied = self.model.hear(page, kind, amount=amount, refund=refund)
-            assert answer in (applied, None)
-            self.follow(page, applied, dies)
+        if dies != "payments.before_commit" or event.event_id in self.model.applied:
+            outcome = self.model.hear(event.event_id, Heard(page, kind, amount, refund))
+            assert answer in (outcome, None)
+            self.follow(page, outcome, dies)
 
-    def follow(self, page: str, applied: EventOutcome, dies: str) -> None:
+    def follow(self, page: str, outcome: EventOutcome, dies: str) -> None:
         """What comes after the commit of an event."""
         if dies == "payments.after_commit":
             return
-        if applied is EventOutcome.LATE:
+        if outcome is EventOutcome.LATE:
             self.model.decide(page, dies=bool(dies))
-        elif applied in (EventOutcome.PAID, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
+        elif outcome in (EventOutcome.PAID, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
             self.model.settle([self.model.pages[page].reservation])
 
     # --- refunds ---
@@ -219,6 +223,7 @@ class PaymentMachine(LineMachine):
         assert not paid.exists()
 
     def come_to_rest(self) -> None:
+        self.apply_waiting()
         super().come_to_rest()
         assert not self.model.undecided
 

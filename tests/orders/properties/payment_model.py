@@ -12,6 +12,7 @@ from tests.orders.properties.sale_model import Hold, SaleModel, Terms
 Status = Payment.Status
 # After so many refusals a refund has failed, if staff can choose another amount.
 REFUSALS_MAX = 5
+REFUNDS = (EventKind.REFUNDED, EventKind.REFUNDED_SO_FAR, EventKind.REFUND_PAID, EventKind.REFUND_FAILED)
 ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
 
 
@@ -23,6 +24,16 @@ class Page:
     amount: int
     status: str = Status.PENDING
     undecided: bool = False
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An event that the shop has and has not applied."""
+
+    page: str
+    kind: EventKind
+    amount: int
+    refund: str | None = None
 
 
 @dataclass
@@ -45,7 +56,9 @@ class PaymentModel(SaleModel):
         self.pages: dict[str, Page] = {}
         self.refunds: dict[str, MoneyBack] = {}
         self.takes_again = True
-        self.heard: set[str] = set()
+        # By the event's id: those that were applied, and those that wait, in the order in which they came.
+        self.applied: set[str] = set()
+        self.waiting: dict[str, Heard] = {}
 
     def pages_of(self, reservation: str, *statuses: str) -> list[Page]:
         return [page for page in self.pages.values() if page.reservation == reservation and page.status in statuses]
@@ -89,18 +102,34 @@ class PaymentModel(SaleModel):
 
     # --- the provider's events ---
 
-    def hear(self, name: str, kind: EventKind, *, amount: int, refund: str | None = None) -> EventOutcome:
-        """What an event does in PostgreSQL."""
-        page = self.pages[name]
-        match kind:
+    def hear(self, event_id: str, event: Heard) -> EventOutcome:
+        """What an event does in PostgreSQL. One that is sent again counts as it came first."""
+        if event_id in self.applied:
+            return EventOutcome.DUPLICATE
+        event = self.waiting.setdefault(event_id, event)
+        if self.must_wait(event):
+            return EventOutcome.WAITING
+        del self.waiting[event_id]
+        self.applied.add(event_id)
+        return self.apply(event)
+
+    def must_wait(self, event: Heard) -> bool:
+        """A refund waits for its capture, and every event for its payment."""
+        page = self.pages.get(event.page)
+        is_early = page is not None and page.status in (Status.PENDING, Status.FAILED)
+        return page is None or (is_early and event.kind in REFUNDS)
+
+    def apply(self, event: Heard) -> EventOutcome:
+        name, page = event.page, self.pages[event.page]
+        match event.kind:
             case EventKind.CAPTURED:
-                return self.capture(name, amount)
+                return self.capture(name, event.amount)
             case EventKind.REFUNDED:
                 return self.all_is_back(name)
             case EventKind.REFUND_PAID | EventKind.REFUND_FAILED:
-                return self.hear_of_one(name, kind, refund, amount)
+                return self.hear_of_one(name, event.kind, event.refund, event.amount)
             case EventKind.REFUNDED_SO_FAR:
-                return self.hear_total(name, amount)
+                return self.hear_total(name, event.amount)
         if page.status == Status.PENDING:
             page.status = Status.FAILED
             return EventOutcome.FAILED
@@ -183,9 +212,7 @@ class PaymentModel(SaleModel):
         return EventOutcome.REFUNDED if refund and self.finish(refund) else EventOutcome.NOTHING
 
     def note_refund(self, name: str, amount: int, *, refund_id: str = "", is_surplus: bool = False) -> MoneyBack | None:
-        """A refund from outside the shop, of what is left at most. None if the money is not known to have come."""
-        if self.pages[name].status in (Status.PENDING, Status.FAILED):
-            return None
+        """A refund from outside the shop, of what is left at most."""
         reservation = self.pages[name].reservation
         amount = min(amount, self.kept(name))
         if not is_surplus:

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 from orders.life import intake, lifecycle, settlement
+from orders.payments import inbox
 from orders.repair import reconcile
 from seckill.changes import journal
 from seckill.outbox import outbox
@@ -119,6 +120,11 @@ BUGS = [
     Bug(
         "a refund of all the money that is left leaves the order as it is",
         in_function(lifecycle, "end_if_all_goes_back", "order.refunded_minor == order.amount_minor", "False"),
+        quick=True,
+    ),
+    Bug(
+        "a refund that is reported before its capture is forgotten",
+        in_function(inbox, "apply_event", "return EventOutcome.WAITING\n        outcome", "pass\n        outcome"),
         quick=True,
     ),
     Bug(

@@ -143,6 +143,29 @@ def test_what_a_standby_lacks_comes_back_from_the_store_or_is_listed(pair: Pair,
         assert sum(int(figure or 0) for figure in journey.counters()) == QUANTITY
 
 
+def test_nobody_is_rejected_before_the_item_is_compared_with_the_promoted_standby(pair: Pair, store: Any) -> None:
+    """The standby counts the units of an order whose end it never heard of, and others have them by now."""
+    with shop_on(pair.primary.url):
+        journey = open_sale(store)
+        ends = journey.ordered(units=QUANTITY)
+        buyer = journey.new_buyer().pk
+        pair.catch_up()
+        pair.cut()
+        lifecycle.cancel(order_id=journey.order(ends).pk)
+        assert journey.try_to_reserve(buyer_id=buyer, units=QUANTITY) == Outcome.RESERVED
+    pair.primary.kill()
+    pair.standby.promote()
+    with shop_on(pair.standby.url):
+        # A worker may be faster than the watch.
+        assert intake.drain_once(item_id=journey.item_id) == 0
+        assert tasks.watch_store() == 1
+        assert list(Order.objects.filter(buyer=buyer).values_list("status", flat=True)) == [
+            OrderStatus.AWAITING_PAYMENT
+        ]
+        assert journey.order(ends).status == OrderStatus.EXPIRED
+        assert journey.is_clean()
+
+
 def reserved_by(journey: ItemJourney, buyer_id: int) -> UUID:
     """An order of a buyer whom the standby knows."""
     before = {str(pk) for pk in Order.objects.values_list("reservation_id", flat=True)}

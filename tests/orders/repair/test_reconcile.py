@@ -426,7 +426,7 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJo
 def test_a_store_that_changes_while_reservations_are_collected_is_not_verified(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     journey.restart()
-    with mock.patch.object(item_state, "incarnation", return_value="0" * 40), pytest.raises(intake.StoreReplaced):
+    with mock.patch.object(item_state, "incarnation", return_value="0" * 40), pytest.raises(intake.ServerReplaced):
         reconcile.reconcile(item_id=journey.item_id)
     assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     assert tasks.watch_store() == 1
