@@ -15,7 +15,10 @@ def room_texts() -> dict[str, Any]:
         "waiting": {"title": _("You are in the waiting room"), "detail": ""},
         "called": {
             "title": _("It is your turn"),
-            "detail": _("You can reserve now. Do it within two minutes: then the next in line is called."),
+            "detail": _(
+                "You can reserve now. After half a minute others are called too, and the last units may be gone. "
+                "After two minutes your turn has passed."
+            ),
         },
         "lapsed": {
             "title": _("Your turn has passed"),
