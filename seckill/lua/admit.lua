@@ -30,7 +30,7 @@ local grace_ms, decide_ms = tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- Of the people whose places have lapsed, or who are late: two fields have the names of before, when these were the same.
+-- Once people were late when their places lapsed: two fields have their names from then.
 local opens_ms, arrivals, early, called, admitted, next_ms, lapsed, late_steps, late_admitted, late_reservations =
   unpack(redis.call('HMGET', room, 'opens_ms', 'arrivals', 'early', 'called', 'admitted', 'next_ms',
     'lapsed', 'late_steps', 'lapsed_admitted', 'lapsed_reservations'))

@@ -62,8 +62,8 @@ class Room:
     """A waiting room at `now_ms` of the store's clock. Places and arrivals count from 0.
 
     `early` is how many came before the opening; None until then. `called` places were called, to `admitted` people who
-    were there; the first `lapsed` of them have lapsed, except for people who have entered. `inside` are people whom a unit
-    is counted for: called lately, and not known to have reserved. `left` None: unlimited. `pace` is in people a minute.
+    were there; the first `lapsed` of them have lapsed, except for people who have entered. `inside` are people whom a
+    unit is counted for: called lately, and not known to have reserved. `left` None: unlimited. `pace`: people a minute.
     """
 
     now_ms: int
