@@ -41,5 +41,6 @@ def room_texts() -> dict[str, Any]:
         "at_least": _("Your turn comes in {from} at the earliest. The line stands still at the moment."),
         "stands": _("The line stands still at the moment. You keep your place."),
         "few": _("{left} units are left at the moment, so it may be that none is left for you."),
+        "computes": _("Your browser computes for some seconds. Then you get your place."),
         "connection": _("No connection. You keep your place; this page goes on asking."),
     }
