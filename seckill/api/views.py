@@ -185,7 +185,9 @@ class PassView(JsonAPIView):
 
 def guard_refusal(error: GuardRefused, *, sale: Sale, item_id: int) -> HttpResponse:
     """The refusal by a rule of the sale, with the address of the challenge where one is to be solved."""
-    challenge = {"challenge_url": reverse("api-challenges", args=[item_id])} if sale.proof_of_work else {}
+    challenge: dict[str, Any] = {}
+    if sale.proof_of_work:
+        challenge["challenge_url"] = reverse("api-challenges", args=[item_id])
     return problem(**guard_problem(error), **challenge, server_time=rfc3339(now_ms()))
 
 

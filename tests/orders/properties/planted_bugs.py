@@ -154,12 +154,4 @@ BUGS = [
         in_script("hand_on", "of_buyer + units <= per_buyer_max", "of_buyer + units < per_buyer_max"),
         quick=True,
     ),
-    Bug(
-        "newcomers overtake people who wait",
-        in_script("reserve", " or smallest_waiting and left >= smallest_waiting", ""),
-    ),
-    Bug(
-        "an item forgets its line",
-        in_script("open_line", "if least then", "if false then"),
-    ),
 ]
