@@ -23,7 +23,7 @@ from bench.faults.kinds import (
     standbys,
     store_outages,
 )
-from bench.faults.kinds.crowds import bots, draws, lines
+from bench.faults.kinds.crowds import bots, draws, lines, rooms
 from bench.faults.kinds.ordinary import checkouts, ordinary_expiry, part_refunds, shared_stock
 from bench.faults.kinds.replicas import primaries, promises
 
@@ -60,6 +60,7 @@ FAULTS: tuple[type[Fault], ...] = (
     store_outages.StorePaused,
     lines.StoreKilledWhileLineMoves,
     lines.KilledBeforeTheNextHold,
+    rooms.StoreKilledWhileRoomMoves,
     gates.GateStoreFrozen,
     gates.GateStoreKilled,
     store_outages.ScriptFlush,
@@ -126,6 +127,7 @@ FAULTS: tuple[type[Fault], ...] = (
     clocks.BeatClockBehind,
     clocks.WebClockAhead,
     clocks.WebClockBehind,
+    rooms.WebClockOffInRoom,
     clocks.StoreClockAhead,
     clocks.StoreClockBehind,
     # Each kind of store has a shop of its own, so those of one kind stand together.
@@ -139,6 +141,7 @@ FAULTS: tuple[type[Fault], ...] = (
     primaries.ClusterPrimaryFrozen,
     primaries.ReplicaFrozen,
     primaries.SlotMigrated,
+    rooms.FailoverWhileRoomMoves,
     promises.PromisedPrimaryKilled,
     promises.PromisedReplicaFrozen,
     promises.PromisedLinkCut,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.preflight.finding import Finding, Verdict, good, stop, warning
 from orders.preflight.rehearsal_verdict import ENDINGS, worst_of
-from orders.rehearsal.plan import FIRST_COME_ONLY
+from orders.rehearsal.plan import DRAW_HAS_NO_CROWD
 from orders.rehearsal.rehearsal_report import last_report
 from seckill.models import Sale
 
@@ -23,9 +23,9 @@ time_since = lazy(timesince, str)
 
 def look_at_rehearsal(sale: Sale) -> Iterator[Finding]:
     """Nothing is said where rehearsals are switched off and there was none."""
-    if sale.admission != Sale.Admission.FIRST_COME:
+    if sale.has_draw:
         if settings.REHEARSALS:
-            yield good(FIRST_COME_ONLY)
+            yield good(DRAW_HAS_NO_CROWD)
         return
     last = last_report(sale_id=sale.pk)
     again = _("Rehearse it from the sale's page in the admin, or with `manage.py sale_rehearsal %(sale_id)s`.")

@@ -24,10 +24,10 @@ BEFORE_OPENING = timedelta(minutes=15)
 BUYERS_FROM = 2**31 - 100_000
 
 
-FIRST_COME_ONLY = _(
-    "A rehearsal plays a crowd that asks for units at once. With a draw or a waiting room nobody does, so this sale is "
-    "not rehearsed; the check before the opening looks at what it needs. To try the machines all the same, duplicate "
-    "the sale, choose “first come, first served” in the copy, rehearse the copy, and delete it."
+DRAW_HAS_NO_CROWD = _(
+    "A rehearsal plays a crowd that asks for units at once. In a draw nobody does, so this sale is not rehearsed; the "
+    "check before the opening looks at what it needs. To try the machines all the same, duplicate the sale, choose "
+    "“first come, first served” in the copy, rehearse the copy, and delete it."
 )
 
 
@@ -40,8 +40,8 @@ def check_allowed(sale: Sale) -> None:
     now = timezone.now()
     if not settings.REHEARSALS:
         raise Refused(_("Rehearsals are switched off (REHEARSALS in docs/settings.md)."))
-    if sale.admission != Sale.Admission.FIRST_COME:
-        raise Refused(FIRST_COME_ONLY)
+    if sale.has_draw:
+        raise Refused(DRAW_HAS_NO_CROWD)
     if sale.closes_at <= now:
         raise Refused(_("The sale has ended."))
     if sale.is_published and sale.opens_at - BEFORE_OPENING <= now:

@@ -19,23 +19,24 @@ from rest_framework.response import Response
 
 from seckill.api.problem_codes import refusals
 from seckill.api.serializers import PlaceRequestSerializer, PlaceSerializer, PlaceWithTokenSerializer
-from seckill.api.views import outside_window
+from seckill.api.views import guard_refusal, outside_window
+from seckill.guards.pass_guards import Guard, GuardRefused, guarded_call
 from seckill.models import Sale, published_sales
 from seckill.passes.authentication import PassHolder
 from seckill.waiting_room import place_tokens
+from seckill.waiting_room.joining import first_item_id, join_by_rules
 from seckill.waiting_room.place_answer import place_body
 from seckill.waiting_room.place_tokens import PlaceToken
-from seckill.waiting_room.standing import join, standing
+from seckill.waiting_room.standing import standing
 from shop.databases.database_clock import database_now
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
 from shop.http.compression import uncompressed
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import OUTAGE, problem
-from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
 
 SCHEME = "Place"
-JOIN_LIMIT = "30/minute"
 
 
 class PlaceRefused(APIException):
@@ -95,13 +96,15 @@ class PlaceView(JsonAPIView):
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
                 *("too_many_attempts", "too_early", "no_waiting_room", "closed", "unavailable"),
+                *Guard,
             ),
         },
     )
     def post(self, request: Request, sale_id: int) -> HttpResponse:
         """Join. Each account has one place: a second call, or another tab, hears the same one.
 
-        A place token of before brings the place back, should the shop have lost it.
+        A place token of before brings the place back, should the shop have lost it. The rules of the sale are for
+        accounts without a place.
         """
         body = PlaceRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -110,11 +113,15 @@ class PlaceView(JsonAPIView):
             raise Http404
         if refused := why_no_place(sale):
             return refused
-        account_id = cast(int, request.user.pk)
-        take(action="queue", rate=JOIN_LIMIT, key=str(account_id))
+        account_id, network = cast(int, request.user.pk), client_network(request._request)
         token = place_tokens.read(body.validated_data["place_token"])
         mine = token is not None and (token.sale_id, token.account_id) == (sale_id, account_id)
-        found = join(sale_id=sale_id, account_id=account_id, claimed=token.arrival if token and mine else None)
+        proof, claimed = body.validated_data["proof"], token.arrival if token and mine else None
+        guarded = guarded_call(request._request, sale=sale, buyer_id=account_id, network=network, proof=proof)
+        try:
+            found = join_by_rules(sale=sale, account_id=account_id, network=network, guarded=guarded, claimed=claimed)
+        except GuardRefused as error:
+            return guard_refusal(error, sale=sale, item_id=first_item_id(sale))
         if found is None:
             return problem(**OUTAGE)
         remember_language(request)

@@ -28,7 +28,8 @@ class PassRequestSerializer(StrictSerializer):
         default="",
         allow_blank=True,
         max_length=LENGTH_MAX,
-        help_text="For a sale with proof of work: the solved challenge, as base64 of ALTCHA's payload.",
+        help_text="For a sale with proof of work: the solved challenge, as base64 of ALTCHA's payload. With a waiting "
+        "room it is sent for the place alone.",
     )
 
 
@@ -72,7 +73,7 @@ class PassSerializer(serializers.Serializer[Any]):
         return {"pass": serializers.CharField(), **super().get_fields()}
 
 
-class PlaceRequestSerializer(StrictSerializer):
+class PlaceRequestSerializer(PassRequestSerializer):
     place_token = serializers.CharField(
         max_length=200, default="", help_text="That of an earlier answer: it brings the place back if the shop lost it."
     )

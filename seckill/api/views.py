@@ -175,15 +175,20 @@ class PassView(JsonAPIView):
         try:
             body = pass_body(sale=sale, item_id=item_id, buyer_id=buyer_id, network=network, guarded=guarded)
         except GuardRefused as error:
-            challenge: dict[str, Any] = (
-                {"challenge_url": reverse("api-challenges", args=[item_id])} if sale.proof_of_work else {}
-            )
-            return problem(**guard_problem(error), **challenge, server_time=rfc3339(to_ms(now)))
+            return guard_refusal(error, sale=sale, item_id=item_id)
         except HoldsUnpaid as error:
             return problem(**unpaid_too_often(error.retry_after_seconds), server_time=rfc3339(to_ms(now)))
         # Here and not in ReservationView, which makes no query.
         remember_language(request)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+def guard_refusal(error: GuardRefused, *, sale: Sale, item_id: int) -> HttpResponse:
+    """The refusal by a rule of the sale, with the address of the challenge where one is to be solved."""
+    challenge: dict[str, Any] = {}
+    if sale.proof_of_work:
+        challenge["challenge_url"] = reverse("api-challenges", args=[item_id])
+    return problem(**guard_problem(error), **challenge, server_time=rfc3339(now_ms()))
 
 
 def no_pass_now(sale: Sale, now: datetime) -> HttpResponse | None:

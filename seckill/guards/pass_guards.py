@@ -1,7 +1,9 @@
-"""The rules of a sale for a pass, or an entry in a draw. Each is asked here alone, for the API and for the pages.
+"""The rules of a sale for a pass, a place in its waiting room, or an entry in its draw. Each is asked here alone.
 
 They are asked before a pass is given, so that reserving costs nothing more, and only for sales that have a rule: those
-leave the hot lane (web/reservations/signed_in.py). The cheap ones come first: a call without a proof costs no query.
+leave the hot lane (web/reservations/signed_in.py). In a waiting room they are asked before there is a place
+too, so that a script with many accounts does not fill the line. The cheap ones come first: a call without a proof
+costs no query.
 """
 
 import math
@@ -26,7 +28,7 @@ KEPT_AFTER_END = timedelta(days=1)
 
 
 class Guard(StrEnum):
-    """Why a buyer gets no pass or entry by the rules of a sale: the words of the API, in the order of the checks."""
+    """Why the rules of a sale refuse a pass, place or entry: the words of the API, in the order of the checks."""
 
     PROOF_NEEDED = "proof_needed"
     PROOF_REFUSED = "proof_refused"
@@ -36,7 +38,7 @@ class Guard(StrEnum):
 
 
 class GuardRefused(Exception):
-    """No pass or entry by the rules of the sale. `retry_after_seconds` is set where waiting helps."""
+    """No pass, place or entry by the rules of the sale. `retry_after_seconds` is set where waiting helps."""
 
     def __init__(self, guard: Guard, *, retry_after_seconds: int | None = None) -> None:
         super().__init__(guard)
@@ -46,7 +48,7 @@ class GuardRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedCall:
-    """A call for a pass, or to enter the draw, of a sale with rules. `device` is empty where it is not known."""
+    """A call for a pass, place or entry of a sale with rules. `device` is empty where it is not known."""
 
     sale: Sale
     buyer_id: int
@@ -64,9 +66,14 @@ def guarded_call(
     return GuardedCall(sale=sale, buyer_id=buyer_id, network=network, device=device_of(request), proof=proof)
 
 
-def check(call: GuardedCall) -> None:
+def check_pass(call: GuardedCall) -> None:
+    """Raises GuardRefused by the first rule that the call does not meet. A waiting room had its proof for the place."""
+    check(call, asks_proof=not call.sale.has_room)
+
+
+def check(call: GuardedCall, *, asks_proof: bool = True) -> None:
     """Raises GuardRefused by the first rule that the call does not meet."""
-    proof = check_proof(call) if call.sale.proof_of_work else None
+    proof = check_proof(call) if asks_proof and call.sale.proof_of_work else None
     check_account(sale=call.sale, buyer_id=call.buyer_id)
     check_places(call)
     # Last, so that a proof is kept by a buyer whom another rule refuses.

@@ -15,7 +15,10 @@ def room_texts() -> dict[str, Any]:
         "waiting": {"title": _("You are in the waiting room"), "detail": ""},
         "called": {
             "title": _("It is your turn"),
-            "detail": _("You can reserve now. Do it within two minutes: then the next in line is called."),
+            "detail": _(
+                "You can reserve now. After half a minute others are called too, and the last units may be gone. "
+                "After two minutes your turn has passed."
+            ),
         },
         "lapsed": {
             "title": _("Your turn has passed"),
@@ -38,5 +41,6 @@ def room_texts() -> dict[str, Any]:
         "at_least": _("Your turn comes in {from} at the earliest. The line stands still at the moment."),
         "stands": _("The line stands still at the moment. You keep your place."),
         "few": _("{left} units are left at the moment, so it may be that none is left for you."),
+        "computes": _("Your browser computes for some seconds. Then you get your place."),
         "connection": _("No connection. You keep your place; this page goes on asking."),
     }

@@ -12,26 +12,28 @@
 --   6 left           units left in the sale; empty = unlimited
 --   7 reservations   reservations ever made in the sale
 --   8 grace_ms       how long somebody whose place was called has to come
+--   9 decide_ms      how long a unit is counted for somebody whose place was called; shorter than grace_ms
 -- RETURNS {word, now_ms, called, admitted}; places called, and people among them who were there
 --   unavailable    the room is not in the store; the counts are ''
 --   not_open       the sale has not opened
 --   called_before  another caller was first
 --   admitted       the counts are the new ones; the room has the state that the caller found
 -- EXAMPLE
---   KEYS seckill:{sale-42}:room seckill:{sale-42}:steps  ARGV 310 4 000001000003 120 open 57 298 120000
+--   KEYS seckill:{sale-42}:room seckill:{sale-42}:steps  ARGV 310 4 000001000003 120 open 57 298 120000 30000
 --   ->  {admitted, 1767225600012, 313, 290}
 
-assert(#KEYS == 2 and #ARGV == 8, 'admit takes 2 keys and 8 arguments')
+assert(#KEYS == 2 and #ARGV == 9, 'admit takes 2 keys and 9 arguments')
 local room, steps = KEYS[1], KEYS[2]
 local called_before, looked_at, present = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local pace, state, left, reservations = tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
-local grace_ms = tonumber(ARGV[8])
+local grace_ms, decide_ms = tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local opens_ms, arrivals, early, called, admitted, next_ms, lapsed, lapsed_admitted, lapsed_reservations =
+-- Once people were late when their places lapsed: two fields have their names from then.
+local opens_ms, arrivals, early, called, admitted, next_ms, lapsed, late_steps, late_admitted, late_reservations =
   unpack(redis.call('HMGET', room, 'opens_ms', 'arrivals', 'early', 'called', 'admitted', 'next_ms',
-    'lapsed', 'lapsed_admitted', 'lapsed_reservations'))
+    'lapsed', 'late_steps', 'lapsed_admitted', 'lapsed_reservations'))
 opens_ms, called, admitted, next_ms = tonumber(opens_ms), tonumber(called), tonumber(admitted), tonumber(next_ms)
 if not (opens_ms and arrivals and called and admitted and next_ms) then
   return {'unavailable', now_ms, '', ''}
@@ -44,17 +46,25 @@ if called ~= called_before then
 end
 
 -- One step a call is enough: a call adds at most one.
-local oldest = redis.call('LINDEX', steps, -1)
-local step_ms, step_called, step_admitted, step_reservations
-if oldest then
-  step_ms, step_called, step_admitted, step_reservations = string.match(oldest, '^(%d+):(%d+):(%d+):(%d+)$')
+local function step_at(place)
+  local step_ms, step_called, step_admitted, step_reservations =
+    string.match(redis.call('LINDEX', steps, place) or '', '^(%d+):(%d+):(%d+):(%d+)$')
+  return tonumber(step_ms), step_called, step_admitted, step_reservations
 end
-local is_over = step_ms and tonumber(step_ms) + grace_ms <= now_ms
+-- The oldest steps, whose people had their time to decide. Until the next step only they can have reserved.
+late_steps = math.min(tonumber(late_steps) or 0, redis.call('LLEN', steps))
+local decided_ms, _, decided = step_at(-1 - late_steps)
+if decided_ms and decided_ms + decide_ms <= now_ms then
+  local _, _, _, reserved_by_then = step_at(-2 - late_steps)
+  late_steps, late_admitted, late_reservations = late_steps + 1, decided, reserved_by_then or reservations
+end
+local over_ms, over = step_at(-1)
+local is_over = over_ms and over_ms + grace_ms <= now_ms
 if is_over then
-  lapsed, lapsed_admitted, lapsed_reservations = step_called, step_admitted, step_reservations
+  lapsed, late_steps = over, math.max(0, late_steps - 1)
 end
--- People whose time is not over, without those who have reserved meanwhile.
-local inside = math.max(0, admitted - lapsed_admitted - math.max(0, reservations - lapsed_reservations))
+-- People whom a unit is counted for, without those who have reserved meanwhile.
+local inside = math.max(0, admitted - late_admitted - math.max(0, reservations - late_reservations))
 
 -- The time of the next person by the pace. Time in which nobody could be called is not saved up, but for two seconds.
 -- It is never far ahead: after a failover the clock may be an earlier one, and the pace may have become a higher one.
@@ -64,7 +74,7 @@ local allowed = 0
 if state == 'open' then
   allowed = math.floor((now_ms - next_ms) / person_ms) + 1
   if left ~= '' then
-    -- Each of them finds a unit.
+    -- Each of them finds a unit, or is late.
     allowed = math.min(allowed, math.max(0, left - inside))
   end
   if inside == 0 and left ~= '0' then
@@ -88,7 +98,6 @@ if is_over then
   redis.call('RPOP', steps)
 end
 redis.call('HSET', room, 'early', early or arrivals, 'called', called, 'admitted', admitted,
-  'next_ms', math.floor(next_ms), 'lapsed', lapsed, 'lapsed_admitted', lapsed_admitted,
-  'lapsed_reservations', lapsed_reservations, 'pace', pace, 'state', state, 'left', left,
-  'inside', inside + people)
+  'next_ms', math.floor(next_ms), 'lapsed', lapsed, 'late_steps', late_steps, 'lapsed_admitted', late_admitted,
+  'lapsed_reservations', late_reservations, 'pace', pace, 'state', state, 'left', left, 'inside', inside + people)
 return {'admitted', now_ms, called, admitted}

@@ -71,7 +71,7 @@ def give(
     take(action="pass_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
     if guarded is not None:
         try:
-            pass_guards.check(guarded)
+            pass_guards.check_pass(guarded)
         except GuardRefused as error:
             answer_counts.add(item_id, error.guard.value)
             raise

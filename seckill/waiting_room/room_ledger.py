@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 # How long somebody whose place was called has to come. It counts from the call, also for people who are there.
 GRACE_MS = 120_000
+# How long a unit is counted for each of them. With one unit left, a person who cannot decide must not stop the line
+# for two minutes; the page asks every two seconds, and reserving takes some. Who is later may still find a unit.
+DECIDE_MS = 30_000
 
 
 class Arrived(StrEnum):
@@ -59,8 +62,8 @@ class Room:
     """A waiting room at `now_ms` of the store's clock. Places and arrivals count from 0.
 
     `early` is how many came before the opening; None until then. `called` places were called, to `admitted` people who
-    were there; the first `lapsed` of them have lapsed, except for people who have entered. `inside` are people who were
-    called and have neither reserved nor let their time pass. `left` None: unlimited. `pace` is in people a minute.
+    were there; the first `lapsed` of them have lapsed, except for people who have entered. `inside` are people whom a
+    unit is counted for: called lately, and not known to have reserved. `left` None: unlimited. `pace`: people a minute.
     """
 
     now_ms: int
@@ -186,6 +189,7 @@ def admit(
         "" if left is None else left,
         reservations,
         GRACE_MS,
+        DECIDE_MS,
     ]
     answer = ask_room(
         lambda client: scripts.ADMIT.run(client, keys=[keys.room, keys.steps], args=args), sale_id=sale_id

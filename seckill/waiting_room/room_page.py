@@ -12,18 +12,21 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from seckill.guards.guard_texts import guard_problem
+from seckill.guards.pass_guards import GuardRefused, guarded_call
 from seckill.live.room_texts import room_texts
 from seckill.models import NoPass, Sale, published_sales, with_products
+from seckill.waiting_room.joining import join_by_rules
 from seckill.waiting_room.place_answer import PlaceState, place_body
-from seckill.waiting_room.standing import join, standing
+from seckill.waiting_room.standing import standing
 from shop.databases.database_clock import database_now
-from shop.http.rate_limits import take
+from shop.http.client_address import client_network
+from shop.http.problems import page_or_problem
 from shop.times.time_left import duration
 from shop.times.zone import named_time
 
 # A whole page each time, so not as often as a script asks.
 RELOAD_SECONDS_MIN = 5
-JOIN_LIMIT = "30/minute"
 FOR_GOOD = (PlaceState.CALLED, PlaceState.LAPSED, PlaceState.CLOSED)
 
 
@@ -38,8 +41,12 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     account_id, now = cast(int, request.user.pk), database_now()
     why_not = sale.why_no_pass(now)
     if request.method == "POST" and not why_not:
-        take(action="queue", rate=JOIN_LIMIT, key=str(account_id))
-        join(sale_id=pk, account_id=account_id)
+        network = client_network(request)
+        guarded = guarded_call(request, sale=sale, buyer_id=account_id, network=network)
+        try:
+            join_by_rules(sale=sale, account_id=account_id, network=network, guarded=guarded)
+        except GuardRefused as error:
+            return page_or_problem(request, **guard_problem(error))
         return redirect("queue", pk)
     found = standing(sale_id=pk, account_id=account_id)
     body = place_body(found, now_ms=found.room.now_ms) if found and why_not is not NoPass.CLOSED else None

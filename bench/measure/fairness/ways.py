@@ -50,12 +50,12 @@ def first_come(crowd: Crowd, *, units: int) -> list[Buyer]:
 
 
 def waiting_room(crowd: Crowd, *, units: int) -> list[Buyer]:
-    """All join before the opening. The winners are those whose places are called first and who get a pass."""
+    """All join before the opening whom the rules let. The winners are those whose places are called first."""
     item = sale_item(crowd, units=units, admission=Sale.Admission.WAITING_ROOM)
     sale_id = item.sale_id
     WaitingRoom.objects.filter(sale=sale_id).update(key=crowd.chance.randbytes(32).hex())
     move(sale_id)
-    everybody = crowd.shuffled()
+    everybody = [buyer for buyer in crowd.shuffled() if crowd.may_take_part(buyer, sale=item.sale)]
     numbers = {buyer: arrive(sale_id=sale_id, account_id=buyer.account_id).number for buyer in everybody}
     open_now(item)
     room = read_room(sale_id=sale_id)
@@ -73,7 +73,7 @@ def waiting_room(crowd: Crowd, *, units: int) -> list[Buyer]:
         for buyer in in_line[called : found.called]:
             if why_not_let_in(sale_id=sale_id, account_id=buyer.account_id) is not None:
                 raise SumsDiffer("a place that was called is not let in")
-            if crowd.may_take_part(buyer, sale=item.sale) and reserved(item, buyer):
+            if reserved(item, buyer):
                 winners.append(buyer)
         called = found.called
     raise SumsDiffer("the line does not move")

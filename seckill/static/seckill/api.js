@@ -54,7 +54,7 @@ export const getChallenge = (url) => post(url, {});
 export const bringReceipt = (receipt) => post("/api/v1/receipts/", { receipt });
 
 // Joins the waiting room; the token of a place brings it back if the shop has lost it.
-export const joinRoom = (url, token) => post(url, token ? { place_token: token } : {});
+export const joinRoom = (url, token, proof = {}) => post(url, { ...(token ? { place_token: token } : {}), ...proof });
 
 // Sent without cookies: the token says whose place it is.
 export const askPlace = (url, token) =>

@@ -2,8 +2,8 @@
 // no answer.
 
 import { now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getChallenge, getPass, getStatus } from "./api.js";
-import { solve } from "./proof.js";
+import { TemporaryError, backoff, getPass, getStatus } from "./api.js";
+import { proven } from "./proof.js";
 
 // A pass that expires within this time is not used for a new call.
 const SPARE_MS = 5000;
@@ -55,11 +55,7 @@ export class ItemPass {
   async fetch({ onRetry, onProof, giveUp }) {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        let answer = await getPass(this.url);
-        if (answer.code === "proof_needed") {
-          onProof();
-          answer = await this.fetchWithProof(answer);
-        }
+        const answer = await proven((proof) => getPass(this.url, proof), onProof);
         if (!answer.ok) throw new PassRefused(answer);
         this.store({ text: answer.body.pass, expiresAt: answer.body.expires_at, unanswered: false });
         return;
@@ -69,14 +65,6 @@ export class ItemPass {
         await backoff(attempt, error.retryAfterMs);
       }
     }
-  }
-
-  // A proof is solved while the buyer waits, and is good for one pass.
-  async fetchWithProof(answer) {
-    const challenge = await getChallenge(answer.body.challenge_url);
-    if (!challenge.ok) return challenge;
-    const proof = await solve(challenge.body);
-    return proof ? getPass(this.url, { proof }) : answer;
   }
 
   // The reservation made with this pass; null if there is none. Throws TemporaryError and PassRefused.

@@ -1,10 +1,23 @@
 // Solves a challenge of a sale with proof of work (ALTCHA, version 2), in workers: the page stays quick meanwhile.
 
+import { getChallenge } from "./api.js";
+
 // More would only warm up the device.
 const WORKERS_MAX = 4;
 
+// The answer to a call that may need a proof, which is solved while the buyer waits and is good for one call.
+export async function proven(send, onProof) {
+  const answer = await send();
+  if (answer.code !== "proof_needed") return answer;
+  onProof();
+  const challenge = await getChallenge(answer.body.challenge_url);
+  if (!challenge.ok) return challenge;
+  const proof = await solve(challenge.body);
+  return proof ? send({ proof }) : answer;
+}
+
 // The proof for the call: base64 of ALTCHA's payload. Null where the browser cannot compute it: without https, for one.
-export async function solve(challenge) {
+async function solve(challenge) {
   const url = document.getElementById("sale").dataset.proofWorker;
   const count = Math.max(1, Math.min(WORKERS_MAX, (navigator.hardwareConcurrency ?? 2) - 1));
   const workers = Array.from({ length: count }, () => new Worker(url));

@@ -4,6 +4,7 @@ import { locale } from "../shop/locale.js";
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, askPlace, backoff, joinRoom, sleep } from "./api.js";
 import { PassRefused } from "./passes.js";
+import { proven } from "./proof.js";
 
 // A hidden page asks less often, and at once when it is shown again.
 const HIDDEN_MS = 20_000;
@@ -81,7 +82,8 @@ export class Room {
   async join() {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const { ok, code, body } = await joinRoom(this.url, localStorage.getItem(this.key) ?? "");
+        const send = (proof) => joinRoom(this.url, localStorage.getItem(this.key) ?? "", proof);
+        const { ok, code, body } = await proven(send, () => this.write(this.texts.computes, []));
         if (ok) {
           localStorage.setItem(this.key, body.place_token);
           return body;

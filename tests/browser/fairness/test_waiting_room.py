@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.browser.conftest import width_of
+from tests.steps.guarding import guarded_by
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,6 +43,17 @@ def test_the_page_waits_for_its_place_and_goes_on_when_it_is_called(
     # Then the buyer reserves as in any other sale
     first.click("[data-buy]")
     expect(first.locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
+
+
+def test_a_place_that_needs_a_proof_is_computed_for_before_it_is_given(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = guarded_by(make_item(product, opens_in_seconds=300, has_room=True), proof_of_work=True)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    headline = page.locator("[data-room-headline]")
+    expect(headline).to_have_text("Your browser computes for some seconds. Then you get your place.", timeout=CALLED_MS)
+    expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
 
 
 def test_without_javascript_a_page_reloads_itself_until_the_place_is_called(

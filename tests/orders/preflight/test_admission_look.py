@@ -177,7 +177,9 @@ def test_the_page_of_a_draw_and_questions_for_a_place_reach_the_shop(
     assert worst([place_finding(room.sale)])[0].startswith("warning: The shop does not answer this machine")
 
 
-def test_neither_is_rehearsed_and_the_line_says_what_to_do_instead(coming_draw: SaleItem, settings: Settings) -> None:
+def test_a_draw_is_not_rehearsed_and_the_line_says_what_to_do_instead(
+    coming_draw: SaleItem, settings: Settings
+) -> None:
     settings.REHEARSALS = True
     ((verdict, text),) = words(look_at_rehearsal(coming_draw.sale))
     assert (verdict, "duplicate the sale" in text) == ("good", True)

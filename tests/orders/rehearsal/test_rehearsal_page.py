@@ -139,11 +139,20 @@ def test_the_pre_flight_says_how_the_last_rehearsal_went(
     assert as_manager.get(page_of(coming)).status_code == 200
 
 
-@pytest.mark.parametrize("admission", [Sale.Admission.DRAW, Sale.Admission.WAITING_ROOM])
-def test_a_draw_or_a_waiting_room_is_not_rehearsed_and_the_page_says_what_to_do(
-    as_manager: Client, coming: SaleItem, admission: str
+def test_a_waiting_room_is_rehearsed_without_its_line_and_the_page_says_so(
+    as_manager: Client, coming: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Sale.objects.update(admission=admission)
+    said = "There is no waiting room in a rehearsal"
+    assert said not in text_of(as_manager, page_of(coming))
+    Sale.objects.update(admission=Sale.Admission.WAITING_ROOM)
+    assert said in text_of(as_manager, page_of(coming))
+    monkeypatch.setattr(running.rehearse, "apply_async", lambda **_more: None)
+    as_manager.post(page_of(coming), {"buyers": 300})
+    assert Rehearsal.objects.get().sale_id == coming.sale_id
+
+
+def test_a_draw_is_not_rehearsed_and_the_page_says_what_to_do(as_manager: Client, coming: SaleItem) -> None:
+    Sale.objects.update(admission=Sale.Admission.DRAW)
     text = unescape(as_manager.get(page_of(coming)).content.decode())
     assert "choose “first come, first served” in the copy, rehearse the copy, and delete it" in text
     assert "Start the rehearsal" not in text

@@ -1,14 +1,21 @@
 """What staff see of a draw: the choice on the form, the figures on the sale's page, and the journal."""
 
+from typing import Any
+from unittest import mock
+
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import SaleChange, SaleItem
+from seckill.staff import draw_figures
 from seckill.staff.change_pages import control_url
+from seckill.staff.draw_figures import draw_numbers
 from shop.models import Product
 from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.shop import text_of
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +41,25 @@ def test_the_page_of_the_sale_has_the_entries_and_the_units_asked_for(item: Sale
     assert (stage, entries, units, without_units, passed_on) == ("drawn", "5", "8", "0", "0")
     assert int(winners) in (2, 3)
     assert "draw 3 units" in text_of(as_manager, path)
+
+
+def test_entries_are_counted_once_for_all_who_look(
+    item: SaleItem, django_assert_num_queries: Any, settings: Settings
+) -> None:
+    """Each second at most, and after the close never again; while the cache server is away, at each look."""
+    for is_drawn in (False, True):
+        if is_drawn:
+            drawn(item)
+        else:
+            entered(item, 4)
+        with mock.patch.object(draw_figures, "COUNTING_SHARE", 1e-9):
+            first = draw_numbers(item.sale_id)
+        with django_assert_num_queries(2):
+            assert draw_numbers(item.sale_id) == first
+    assert first["draw_entries"] == 4
+    store_away(settings, "default")
+    with django_assert_num_queries(3):
+        assert draw_numbers(item.sale_id) == first
 
 
 def test_the_draw_is_a_choice_of_the_form(as_manager: Client) -> None:

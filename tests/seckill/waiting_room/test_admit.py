@@ -2,7 +2,7 @@
 
 import pytest
 
-from seckill.waiting_room.room_ledger import GRACE_MS, Admitted, RoomState
+from seckill.waiting_room.room_ledger import DECIDE_MS, GRACE_MS, Admitted, RoomState
 from tests.seckill.checked_item import CheckedItem
 from tests.seckill.checked_room import CheckedRoom
 
@@ -25,7 +25,7 @@ def called(places: int) -> tuple[Admitted, int]:
 @pytest.mark.parametrize("name", ["opens_ms", "arrivals", "called", "admitted", "next_ms"])
 def test_a_room_that_has_lost_a_part_is_unavailable(checked_item: CheckedItem, name: str) -> None:
     room = line(checked_item, **{name: None})
-    args = [0, 1, "000001", 60, "open", 9, 0, GRACE_MS]
+    args = [0, 1, "000001", 60, "open", 9, 0, GRACE_MS, DECIDE_MS]
     with room.nothing_changes():
         before_ms = room.now_ms()
         word, now_ms, *counts = room.raw("admit", [room.keys.room, room.keys.steps], args)
@@ -37,7 +37,9 @@ def test_a_room_that_has_lost_a_part_is_unavailable(checked_item: CheckedItem, n
 def test_nobody_is_called_before_the_opening(checked_item: CheckedItem, opens_in_ms: int, word: str) -> None:
     room = line(checked_item, called=3, admitted=2, lapsed_admitted=0)
     with room.at("admit", opens_ms=opens_in_ms, next_ms=0):
-        answer = room.raw("admit", [room.keys.room, room.keys.steps], [3, 1, "000001", 60, "open", 9, 0, GRACE_MS])
+        answer = room.raw(
+            "admit", [room.keys.room, room.keys.steps], [3, 1, "000001", 60, "open", 9, 0, GRACE_MS, DECIDE_MS]
+        )
     moved = word == "admitted"
     assert (answer[0], answer[2:]) == (word, ["4", "3"] if moved else ["3", "2"])
     assert room.count("called", "admitted") == ((4, 3) if moved else (3, 2))
@@ -46,7 +48,7 @@ def test_nobody_is_called_before_the_opening(checked_item: CheckedItem, opens_in
 @pytest.mark.parametrize("called_before", [2, 4])
 def test_a_caller_who_has_not_seen_the_last_call_changes_nothing(checked_item: CheckedItem, called_before: int) -> None:
     room = line(checked_item, called=3, admitted=2)
-    args = [called_before, 1, "000001", 60, "open", 9, 0, GRACE_MS]
+    args = [called_before, 1, "000001", 60, "open", 9, 0, GRACE_MS, DECIDE_MS]
     with room.nothing_changes():
         answer = room.raw("admit", [room.keys.room, room.keys.steps], args)
     assert (answer[0], answer[2:]) == ("called_before", ["3", "2"])
@@ -127,7 +129,7 @@ def test_people_who_are_gone_are_passed_over_and_count_for_nothing(
 def test_many_people_and_places_are_called_at_once(checked_item: CheckedItem) -> None:
     room = line(checked_item)
     assert room.admit("1" * 40, pace=100_000, left=30) == called(30)
-    args = [30, 200_000, "123456", 60, "open", 1, 30, GRACE_MS]
+    args = [30, 200_000, "123456", 60, "open", 1, 30, GRACE_MS, DECIDE_MS]
     answer = room.raw("admit", [room.keys.room, room.keys.steps], args)
     assert answer[2:] == ["123486", "31"]
 
@@ -181,15 +183,50 @@ def test_a_sale_that_does_not_sell_calls_nobody_and_says_so(checked_item: Checke
 
 @pytest.mark.parametrize(("age_ms", "is_over"), [(GRACE_MS - 1, False), (GRACE_MS, True), (GRACE_MS + 1, True)])
 def test_places_lapse_when_their_time_to_come_is_over(checked_item: CheckedItem, age_ms: int, is_over: bool) -> None:
-    room = line(checked_item, called=9, admitted=8)
+    room = line(checked_item, called=9, admitted=8, late_steps=1, lapsed_admitted=5, lapsed_reservations=3)
     for counts in ("6:5:3", "8:7:4", "9:8:4"):
         room.has_step(room.now_ms(), counts)
     with room.at("admit", step=(-age_ms, "6:5:3"), next_ms=1):
         room.admit("1", called_before=9, reservations=5)
-    assert room.count("lapsed", "lapsed_admitted", "lapsed_reservations") == ((6, 5, 3) if is_over else (0, 0, 0))
-    # Of eight people, five lapsed, and of five reservations three were made before.
-    assert room.count("inside") == (1 if is_over else 3,)
+    assert room.count("lapsed", "late_steps") == ((6, 0) if is_over else (0, 1))
+    # Of the three people after them, two have reserved.
+    assert room.count("inside", "lapsed_admitted", "lapsed_reservations") == (1, 5, 3)
     assert room.steps() == [[9, 8, 4], [8, 7, 4], *([] if is_over else [[6, 5, 3]])]
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "is_late"), [(DECIDE_MS - 1, False), (DECIDE_MS, True), (DECIDE_MS + 1, True), (GRACE_MS - 1, True)]
+)
+def test_a_unit_is_counted_for_people_who_were_called_lately(
+    checked_item: CheckedItem, age_ms: int, is_late: bool
+) -> None:
+    """One unit is left, and one of eight people cannot decide: the line goes on. Their places have not lapsed."""
+    room = line(checked_item, called=9, admitted=8)
+    room.has_step(room.now_ms(), "9:8:2")
+    with room.at("admit", step=(-age_ms, "9:8:2"), next_ms=0):
+        assert room.admit("1", called_before=9, left=1, reservations=7) == called(10 if is_late else 9)
+    assert room.count("inside", "lapsed") == (1, 0)
+    assert room.count("late_steps", "lapsed_admitted", "lapsed_reservations") == ((1, 8, 7) if is_late else (0, 0, 0))
+
+
+def test_reservations_of_people_who_are_late_are_not_those_of_later_people(checked_item: CheckedItem) -> None:
+    """Before the second step, two had reserved."""
+    room = line(checked_item, called=9, admitted=8)
+    old_ms = room.now_ms() - DECIDE_MS
+    for at_ms, counts in ((old_ms, "5:4:0"), (old_ms, "7:6:2"), (room.now_ms(), "9:8:3")):
+        room.has_step(at_ms, counts)
+    found = []
+    for _call in range(3):
+        room.admit("1", called_before=9, left=0, reservations=4)
+        found.append(room.count("late_steps", "lapsed_admitted", "lapsed_reservations", "inside"))
+    assert found == [(1, 4, 2, 2), (2, 6, 3, 1), (2, 6, 3, 1)]
+
+
+def test_an_older_release_takes_steps_away_that_were_counted_as_late(checked_item: CheckedItem) -> None:
+    room = line(checked_item, called=9, admitted=8, late_steps=7)
+    room.has_step(room.now_ms(), "9:8:0")
+    room.admit("1", called_before=9, left=0)
+    assert room.count("late_steps") == (1,)
 
 
 def test_reservations_that_the_store_has_lost_let_nobody_else_in(checked_item: CheckedItem) -> None:
@@ -226,5 +263,5 @@ def test_what_the_shop_keeps_of_a_room_stays(checked_item: CheckedItem) -> None:
     before = room.room()
     room.admit("1")
     after = room.room()
-    changed = {"called", "admitted", "next_ms", "pace", "state", "left", "inside"}
+    changed = {"called", "admitted", "next_ms", "pace", "state", "left", "inside", "late_steps"}
     assert {name for name in before | after if before.get(name) != after.get(name)} == changed

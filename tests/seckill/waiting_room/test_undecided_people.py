@@ -1,0 +1,78 @@
+"""People who are called and cannot decide hold nobody up for long, down to the last unit. Time passes in the store."""
+
+import random
+from typing import Any
+
+import pytest
+
+from orders.tasks import move_waiting_rooms
+from seckill import ledger
+from seckill.models import SaleItem
+from seckill.passes import passes
+from seckill.store.keys import room_keys_of
+from seckill.waiting_room.room_ledger import DECIDE_MS, arrive, read_room
+from shop.models import Product
+from tests.steps.shop import make_item
+from tests.steps.waiting_room import open_now
+
+pytestmark = pytest.mark.django_db
+
+PEOPLE = 400
+# Of ten people, five reserve three seconds after their call, and two after a minute. The others never do.
+AFTER_SECONDS = (*[3] * 5, *[60] * 2, *[None] * 3)
+
+
+def opened(product: Product, *, units: int, people: int) -> SaleItem:
+    item = make_item(product, quantity=units, opens_in_seconds=300, has_room=True)
+    move_waiting_rooms()
+    for account in range(1, people + 1):
+        arrive(sale_id=item.sale_id, account_id=account)
+    open_now(item)
+    return item
+
+
+def pass_second(item: SaleItem, store: Any) -> int:
+    """The sweep of a second later. Returns how many places are called then."""
+    keys = room_keys_of(item.sale_id)
+    store.hincrby(keys.room, "next_ms", -1_000)
+    for number, step in enumerate(store.lrange(keys.steps, 0, -1)):
+        at_ms, _, counts = step.decode().partition(":")
+        store.lset(keys.steps, number, f"{int(at_ms) - 1_000}:{counts}")
+    move_waiting_rooms()
+    room = read_room(sale_id=item.sale_id)
+    assert room is not None
+    return room.called
+
+
+def reserve(item: SaleItem, buyer: int) -> None:
+    ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=buyer, units=1)
+
+
+def test_the_last_unit_waits_half_a_minute_for_somebody(product: Product, store: Any) -> None:
+    item = opened(product, units=1, people=9)
+    called = [pass_second(item, store) for _second in range(65)]
+    # The sweeps take some time of their own.
+    assert all(DECIDE_MS / 1000 - 3 <= called.count(places) <= DECIDE_MS / 1000 for places in (1, 2))
+    assert called[-1] == 3
+
+
+def test_a_hundred_units_are_sold_in_two_minutes_though_half_of_the_people_cannot_decide(
+    product: Product, store: Any
+) -> None:
+    item = opened(product, units=100, people=PEOPLE)
+    after_seconds = random.Random(1).choices(AFTER_SECONDS, k=PEOPLE)
+    called_at: list[int] = []
+    came_at: list[int] = []
+    # Until everybody who was called had two minutes.
+    for second in range(600):
+        called = pass_second(item, store)
+        called_at += [second] * (called - len(called_at))
+        for place, called_second in enumerate(called_at):
+            if after_seconds[place] == second - called_second:
+                reserve(item, 1 + place)
+                came_at.append(second)
+        if len(came_at) >= 100 and second > called_at[-1] + 70:
+            break
+    print(f"sold after {came_at[99]} s; {called} people called, {len(came_at) - 100} of {len(came_at)} came too late")
+    assert came_at[99] <= 120
+    assert len(came_at) - 100 < 30
