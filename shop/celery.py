@@ -6,6 +6,8 @@ from typing import Any
 from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+# Django's checks would import all pages into each worker and beat. `manage.py check --deploy` runs them.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("stampede")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -156,7 +156,7 @@ INSTALLED_APPS = [
     "unfold",
     "unfold.contrib.filters",
     "unfold.contrib.import_export",
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -367,6 +367,8 @@ SPECTACULAR_SETTINGS = api_framework.SPECTACULAR_SETTINGS
 # --- Celery ------------------------------------------------------------------------------------------------------
 CELERY_TASK_TIME_LIMIT, CELERY_WORKER_PREFETCH_MULTIPLIER = 60, 1
 CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = True
+# Not by Celery: each task keeps and checks its connections (shop/background/queued_tasks.py).
+CELERY_DB_REUSE_MAX = sys.maxsize // 2
 CELERY_TASK_SERIALIZER, CELERY_ACCEPT_CONTENT = "json", ["json"]
 CELERY_WORKER_MAX_MEMORY_PER_CHILD: int = env.int("WORKER_MEMORY_KB_MAX", default=250_000)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -1,7 +1,7 @@
 """The shop's own Celery tasks. Those of orders are in orders/tasks.py."""
 
 from shop.background.queued_tasks import queued_task, sweep
-from shop.demo.loading import draw_some_pictures
+from shop.demo.drawings import draw_some_pictures
 from shop.pictures.orphan_files import sweep_files
 
 # Pictures take seconds, and are as little urgent as mails.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib import admin
 from django.db import connections, transaction
 from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
@@ -41,6 +42,8 @@ def pytest_configure() -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Each client of a test would look through all static files once more; they are looked for when they are asked for.
     settings.WHITENOISE_AUTOREFRESH = True
+    # Some tests ask the admin for all pages of staff; the shop imports them with the first address (shop/urls.py).
+    admin.autodiscover()
     empty_tables.use_for_all_tests()
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
     os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))

@@ -14,10 +14,13 @@ from threading import Lock
 from typing import Any
 
 from celery import Task, shared_task
+from celery.contrib.django.task import DjangoTask
+from django.db import close_old_connections
 
 from shop.background.outages import AWAY, go_on, wait
 from shop.background.sweep_notes import note_success, waited_seconds
 from shop.celery import app
+from shop.databases.kept_connections import close_unusable_connections
 
 # A late sweep expires, since the next one does the same.
 EXPIRES_SECONDS = 7200
@@ -41,6 +44,23 @@ _ended_at: dict[str, float] = {}
 _discovery = Lock()
 
 
+class KeepingTask(DjangoTask[Any, Any]):
+    """Uses the connections of the task before it, as a thread of the web server does with those of requests.
+
+    A new one costs both sides more than a sweep that finds nothing to do. Celery would close them around each task, but
+    for CELERY_DB_REUSE_MAX.
+    """
+
+    def before_start(self, *args: Any, **more: Any) -> None:
+        # A task that runs in its caller has the caller's connection, and perhaps its transaction.
+        if not self.request.is_eager:
+            close_unusable_connections()
+
+    def after_return(self, *args: Any, **more: Any) -> None:
+        if not self.request.is_eager:
+            close_old_connections()
+
+
 def queue_of(name: str, *_args: object, **_more: object) -> dict[str, str] | None:
     """The setting CELERY_TASK_ROUTES: the queue that the task says; None for Celery's default."""
     return {"queue": QUEUES[name]} if name in QUEUES else None
@@ -51,7 +71,7 @@ def queued_task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]],
 
     def decorate(function: Callable[..., Any]) -> Any:
         QUEUES[name_of(function)] = queue
-        return shared_task(**options)(function)
+        return shared_task(**{"base": KeepingTask, **options})(function)
 
     return decorate
 

@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page
 
 from seckill.models import SaleItem
-from tests.browser.conftest import console_errors_of, width_of
+from tests.browser.conftest import console_errors_of
 from tests.browser.every_page import (
     add_variants,
     buyers_pages,
     visitors_pages,
 )
-from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened, serious_faults
+from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened, serious_faults, width_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,12 +45,6 @@ SMALL = """() => [...document.querySelectorAll(`button, .button, select, summary
     .filter((element) => element.checkVisibility() && !element.closest(".visually-hidden"))
     .map((element) => [Math.round(element.getBoundingClientRect().height), element.outerHTML.slice(0, 120)])
     .filter(([height]) => height > 1 && height < 44)"""
-
-
-def width_on(page: Page, width: int) -> int:
-    """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
-    page.set_viewport_size({"width": width, "height": HEIGHT})
-    return width_of(page)
 
 
 def is_light(loaded: dict[str, int]) -> bool:

@@ -13,7 +13,8 @@ from django.utils import timezone
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
 from seckill.store.client import StoreUnreachable
-from shop.demo.loading import deliver, load_goods, load_pictures
+from shop.demo.drawings import load_pictures
+from shop.demo.loading import deliver, load_goods
 from shop.models import Variant
 from shop.tasks import draw_demo_pictures
 from shop.times.zone import time_with_offset

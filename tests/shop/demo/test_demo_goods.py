@@ -11,7 +11,7 @@ import resvg_py
 
 from orders.management.commands import load_demo
 from shop.demo.assortment import CATEGORIES, PICTURES, PRODUCTS, VARIANTS
-from shop.demo.loading import pictures_of
+from shop.demo.drawings import pictures_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE_BYTES_MAX = 3_000

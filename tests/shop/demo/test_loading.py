@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from shop.demo import loading
+from shop.demo import drawings, loading
 from shop.demo.assortment import CATEGORIES, PRODUCTS, VARIANTS
 from shop.models import Category, Picture, Product, SearchEntry, StockChange, Variant
 
@@ -30,13 +30,14 @@ def test_pictures_are_drawn_some_at_a_time_and_once(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEDIA_ROOT = str(tmp_path)
-    monkeypatch.setattr(loading, "PRODUCTS", PRODUCTS[:3])
-    monkeypatch.setattr(loading, "PRODUCTS_AT_ONCE", 2)
+    for module in (loading, drawings):
+        monkeypatch.setattr(module, "PRODUCTS", PRODUCTS[:3])
+    monkeypatch.setattr(drawings, "PRODUCTS_AT_ONCE", 2)
     loading.load_goods()
-    first = loading.draw_some_pictures()
-    assert first == sum(len(loading.pictures_of(product)) for product in PRODUCTS[:2])
-    assert loading.load_pictures() == len(loading.pictures_of(PRODUCTS[2]))
-    assert loading.load_pictures() == 0
+    first = drawings.draw_some_pictures()
+    assert first == sum(len(drawings.pictures_of(product)) for product in PRODUCTS[:2])
+    assert drawings.load_pictures() == len(drawings.pictures_of(PRODUCTS[2]))
+    assert drawings.load_pictures() == 0
     picture = Picture.objects.first()
     assert picture is not None
     assert picture.alt
