@@ -18,7 +18,7 @@ from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Variant
 from tests.steps.buying import ADDRESS, order_of, plain_order
-from tests.steps.shop import goods, make_product, statements_for, variant_of
+from tests.steps.shop import goods, make_product, statements, statements_for, variant_of
 from tests.steps.staff import TO_PACK, employee, messages_on, slips_page
 
 pytestmark = pytest.mark.usefixtures("packer")
@@ -185,4 +185,4 @@ def test_no_page_needs_more_statements_for_more_orders(client: Client, buyer: Us
     few = [statements_for(client, page) for page in pages]
     ids = ",".join(str(order.pk) for order in [*orders, *made(8)])
     pages = [TO_PACK, f"{TO_PACK}packing-slips/?orders={ids}", f"{TO_PACK}pick-list/?orders={ids}"]
-    assert [statements_for(client, page) for page in pages] == few
+    assert [statements(client, page) for page in pages] == few
