@@ -267,16 +267,14 @@ def test_a_receipt_is_its_buyers_alone(client: Client, item: SaleItem, rival: Us
     assert figures(item) == (5, 0, 0, 0)
 
 
-@pytest.mark.parametrize("text", ["", "r1.", "x" * 301, "x" * 300, 5, None, ["r1"], "r1.\x00", "１" * 20])
-def test_what_is_no_receipt_is_refused(item: SaleItem, buyer: User, text: object) -> None:
-    answer = signed_in(buyer).post(ADDRESS, {"receipt": text}, format="json")
-    assert answer.status_code == 400
-    assert answer.json()["code"] in ("invalid", "receipt_invalid")
-
-
-def test_unknown_fields_are_refused(item: SaleItem, buyer: User, receipt: str) -> None:
+def test_what_is_no_receipt_is_refused(item: SaleItem, buyer: User, receipt: str, settings: Settings) -> None:
+    settings.PASS_LIMIT = "100/minute"
+    for text in ("", "r1.", "x" * 301, "x" * 300, 5, None, ["r1"], "r1.\x00", "１" * 20):
+        answer = signed_in(buyer).post(ADDRESS, {"receipt": text}, format="json")
+        assert answer.status_code == 400, text
+        assert answer.json()["code"] in ("invalid", "receipt_invalid")
     answer = signed_in(buyer).post(ADDRESS, {"receipt": receipt, "units": 9}, format="json")
-    assert code_of(answer) == (400, "invalid")
+    assert code_of(answer) == (400, "invalid"), "an unknown field"
 
 
 def test_receipts_are_tried_only_so_often(item: SaleItem, buyer: User, receipt: str, settings: Settings) -> None:
@@ -387,12 +385,11 @@ def test_the_page_says_why_it_cannot(as_buyer: Client, item: SaleItem, receipt: 
     assert [as_buyer.post(page).status_code for _ in range(2)] == [302, 429]
 
 
-@pytest.mark.parametrize("text", ["", "r1.x", "x" * 5_000])
-def test_a_page_without_a_receipt_is_none(as_buyer: Client, item: SaleItem, receipt: str, text: str) -> None:
+def test_a_page_without_a_receipt_is_none(as_buyer: Client, item: SaleItem, receipt: str) -> None:
     lose(item)
-    page = f"/reservations/{reservation_of(receipt)}/?receipt={text}"
-    assert as_buyer.get(page).status_code == 404
-    assert as_buyer.post(page).status_code == 404
+    for text in ("", "r1.x", "x" * 5_000):
+        page = f"/reservations/{reservation_of(receipt)}/?receipt={text}"
+        assert [as_buyer.get(page).status_code, as_buyer.post(page).status_code] == [404, 404], text
 
 
 def test_the_receipt_of_another_buyer_or_reservation_opens_no_page(

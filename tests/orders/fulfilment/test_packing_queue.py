@@ -131,10 +131,10 @@ def test_a_slip_of_an_order_that_must_not_be_sent_says_so(client: Client, buyer:
     assert "it is not paid" in client.get(slips_page(waiting)).content.decode()
 
 
-@pytest.mark.parametrize("ids", ["", "x", "1e3", "٣", "-1", "9" * 30, "1;drop", ",,"])
-def test_hostile_addresses_print_nothing(client: Client, ids: str) -> None:
-    for page in ("pick-list", "packing-slips"):
-        assert client.get(f"{TO_PACK}{page}/", {"orders": ids, "more": "<b>"}).status_code == 200
+def test_hostile_addresses_print_nothing(client: Client) -> None:
+    for ids in ("", "x", "1e3", "٣", "-1", "9" * 30, "1;drop", ",,"):
+        for page in ("pick-list", "packing-slips"):
+            assert client.get(f"{TO_PACK}{page}/", {"orders": ids, "more": "<b>"}).status_code == 200, (page, ids)
 
 
 def test_a_packer_ships_from_the_queue_and_comes_back_to_it(client: Client, buyer: User) -> None:
