@@ -24,10 +24,14 @@ from tests.steps.staff import TO_PACK, employee, messages_on, slips_page
 pytestmark = pytest.mark.usefixtures("packer")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _roles(rows_of_the_file: None) -> None:
+    call_command("staff_roles")
+
+
 @pytest.fixture
 def packer(client: Client, db: None) -> User:
     """Signed in with the role of the warehouse."""
-    call_command("staff_roles")
     person = employee()
     person.groups.set([Group.objects.get(name="Warehouse")])
     client.force_login(person)
