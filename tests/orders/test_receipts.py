@@ -186,6 +186,7 @@ def test_postgresql_says_no_where_it_has_no_units_or_another_price(item: SaleIte
     SaleItem.objects.filter(pk=item.pk).update(taken=5)
     assert code_of(bring(buyer, receipt)) == (409, "reservation_lost")
     assert RefusedReceipt.objects.get().reason == Reason.UNITS_GONE
+    RefusedReceipt.objects.all().delete()
     SaleItem.objects.filter(pk=item.pk).update(taken=0, price_minor=1901)
     lose(item)
     assert code_of(bring(buyer, receipt)) == (409, "reservation_lost")
