@@ -56,14 +56,12 @@ def refund(order: Order, minor: int, status: Refund.Status) -> None:
     Refund.objects.create(pk=uuid4(), order=order, amount_minor=minor, status=status)
 
 
-@pytest.mark.parametrize("status", OrderStatus)
-def test_each_state_has_its_own_time(client: Client, order: Order, status: OrderStatus) -> None:
-    put(order, status)
-    words = words_on(client, order)
-    assert [time for time in sorted(set(filter(None, TIMES.values()))) if time in words] == list(
-        filter(None, [TIMES[status]])
-    )
-    assert ("Show the invoice" in words) == (TIMES[status] == "Paid on")
+def test_each_state_has_its_own_time(client: Client, order: Order) -> None:
+    for status in OrderStatus:
+        put(order, status)
+        words = words_on(client, order)
+        assert {time for time in TIMES.values() if time and time in words} == {TIMES[status]} - {None}, status
+        assert ("Show the invoice" in words) == (TIMES[status] == "Paid on")
 
 
 @pytest.mark.parametrize("status", [OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED])
@@ -108,16 +106,14 @@ def test_only_money_that_was_not_kept_is_called_too_late(client: Client, order: 
     assert "We will refund you in full" in words
 
 
-@pytest.mark.parametrize("status", [OrderStatus.EXPIRED, OrderStatus.CANCELLED])
-def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(
-    client: Client, order: Order, status: OrderStatus
-) -> None:
-    put(order, status, expires_at=timezone.now() - timedelta(hours=1))
-    assert "Nothing was charged." in words_on(client, order)
-    put(order, status, attention=Attention.AMOUNT_DIFFERS)
-    words = words_on(client, order)
-    assert "Nothing was charged" not in words
-    assert "The amount paid was not the amount due. We will refund it." in words
+def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(client: Client, order: Order) -> None:
+    for status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
+        put(order, status, expires_at=timezone.now() - timedelta(hours=1), attention="")
+        assert "Nothing was charged." in words_on(client, order)
+        put(order, status, attention=Attention.AMOUNT_DIFFERS)
+        words = words_on(client, order)
+        assert "Nothing was charged" not in words
+        assert "The amount paid was not the amount due. We will refund it." in words
 
 
 def test_a_guest_is_told_what_the_link_can_do_now(client: Client, order: Order) -> None:

@@ -23,14 +23,17 @@ from tests.steps.store import store_away
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_reservation_is_found_before_and_after_its_order_is_written(item: SaleItem, buyer: User) -> None:
-    reservation_id = reserve(item, buyer)
-    url = f"/api/v1/reservations/{reservation_id}/"
-    before = signed_in(buyer).get(url).json()
+def test_a_reservation_is_found_before_and_after_its_order_is_written(product: Product, buyer: User) -> None:
+    item = make_item(product, per_buyer_max=2)
+    reservation_id = reserve(item, buyer, units=2)
+    url, client = f"/api/v1/reservations/{reservation_id}/", signed_in(buyer)
+    before = client.get(url).json()
     assert (before["status"], before["order"]) == ("reserved", None)
     intake.drain_once(item_id=item.pk)
-    after = signed_in(buyer).get(url).json()
-    assert (after["status"], after["units"]) == ("awaiting_payment", 1)
+    with CaptureQueriesContext(connection) as queries:
+        after = client.get(url).json()
+    assert len([query for query in queries if "orders_" in query["sql"]]) == 1
+    assert (after["status"], after["units"]) == ("awaiting_payment", 2)
     assert after["order"] == str(Order.objects.get().number)
     assert after["expires_at"] == before["expires_at"]
 
@@ -63,17 +66,6 @@ def test_with_the_store_unreachable_an_order_is_still_found(
     assert signed_in(buyer).get(f"/api/v1/reservations/{written}/").status_code == 200
     answer = signed_in(buyer).get(f"/api/v1/reservations/{unwritten}/")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
-
-
-def test_the_status_of_an_order_is_one_query(product: Product, buyer: User) -> None:
-    item = make_item(product, per_buyer_max=2)
-    reservation_id = reserve(item, buyer, units=2)
-    intake.drain_once(item_id=item.pk)
-    client = signed_in(buyer)
-    with CaptureQueriesContext(connection) as queries:
-        body = client.get(f"/api/v1/reservations/{reservation_id}/").json()
-    assert (body["status"], body["units"]) == ("awaiting_payment", 2)
-    assert len([query for query in queries if "orders_" in query["sql"]]) == 1
 
 
 def test_orders_are_listed_for_their_buyer_in_pages(product: Product, buyer: User, rival: User) -> None:

@@ -36,7 +36,8 @@ BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' 
 
 @pytest.fixture
 def former(tmp_path: Path) -> Iterator[OwnStore]:
-    with running(tmp_path / "former") as own_store:
+    # It would wait five seconds for more replicas before it sends its data to the first.
+    with running(tmp_path / "former", repl_diskless_sync_delay="0") as own_store:
         yield own_store
 
 

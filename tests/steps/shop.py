@@ -92,9 +92,14 @@ def make_item(
 def statements_for(client: Client, address: str) -> int:
     """How many SQL statements the page takes once it has been opened before."""
     client.get(address)
-    with CaptureQueriesContext(connection) as statements:
+    return statements(client, address)
+
+
+def statements(client: Client, address: str) -> int:
+    """How many SQL statements the page takes."""
+    with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
-    return len(statements)
+    return len(captured)
 
 
 def text_of(client: Client, path: str, **headers: str) -> str:

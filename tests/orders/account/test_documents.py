@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from threading import Barrier, Thread
+from threading import Thread
 from unittest import mock
 from uuid import uuid4
 
@@ -25,15 +25,12 @@ from orders.payments.simulated.models import SimulatedSession
 from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.steps.at_once import run_and_close
+from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import ADDRESS, make_orders, new_buyers, order_of
+from tests.steps.crash import Killed, killed_at
 from tests.steps.paying import message, payment_of, send_webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Died(BaseException):
-    pass
 
 
 @pytest.fixture
@@ -131,19 +128,15 @@ def test_postgresql_refuses_to_change_a_document(order: Order) -> None:
 
 
 def test_numbers_have_no_gaps_whatever_is_rolled_back_or_killed(item: SaleItem, buyer: User) -> None:
-    def die(name: str) -> None:
-        if name == "payments.before_commit":
-            raise Died
-
     orders = [order_of(item, one) for one in new_buyers(3)]
     payments = [payment_of(order) for order in orders]
     send_webhook(message(payments[0]))
     # The second payment is rolled back before its commit, and reported again later.
-    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
+    with killed_at("payments.before_commit"):
         send_webhook(message(payments[1]))
     send_webhook(message(payments[2]))
     # Numbering dies after its statement.
-    with pytest.raises(Died):
+    with pytest.raises(Killed):
         number_and_die()
     assert numbers() == [None, None]
     assert tasks.write_invoices() == 2
@@ -157,27 +150,14 @@ def test_numbers_have_no_gaps_whatever_is_rolled_back_or_killed(item: SaleItem, 
 def number_and_die() -> None:
     with transaction.atomic():
         assert number_waiting() == 2
-        raise Died
+        raise Killed
 
 
 def test_payments_and_numberings_at_once_make_one_row_of_numbers(item: SaleItem) -> None:
     SaleItem.objects.update(quantity=None)
     payments = [payment_of(order) for order in make_unpaid(item, 8)]
-    start = Barrier(12)
-
-    def run(work: Callable[[], object]) -> Callable[[], None]:
-        def wait_and_work() -> None:
-            start.wait()
-            work()
-
-        return run_and_close(wait_and_work)
-
     work: list[Callable[[], object]] = [partial(send_webhook, message(payment)) for payment in payments]
-    threads = [Thread(target=run(it)) for it in [*work, *[number_waiting] * 4]]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([*work, *[number_waiting] * 4])
     number_waiting()
     assert numbers() == list(range(1, 9))
 

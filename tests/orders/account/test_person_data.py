@@ -145,33 +145,31 @@ def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, perso
     assert User.objects.create_user("buyer", email="buyer@example.com").pk != person.pk
 
 
-@pytest.mark.parametrize(
-    "status",
-    [OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.REFUND_DUE],
-)
 def test_an_account_with_an_open_order_stays_and_the_page_says_which(
-    signed_in: Client, person: User, item: SaleItem, status: OrderStatus
+    signed_in: Client, person: User, item: SaleItem
 ) -> None:
     kept_order(person, item, OrderStatus.COMPLETED)
-    order = kept_order(person, item, status)
-    for page in (signed_in.get("/accounts/delete/"), signed_in.post("/accounts/delete/")):
-        text = page.content.decode()
-        assert "these orders are not finished" in text
-        assert text.count('href="/orders/') >= 1
-        assert f'href="{order.get_absolute_url()}"' in text
-        assert "Delete the account for ever" not in text
+    order = kept_order(person, item, OrderStatus.AWAITING_PAYMENT)
+    for status in (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.REFUND_DUE):
+        ended_at = None if status == OrderStatus.AWAITING_PAYMENT else order.created_at
+        Order.objects.filter(pk=order.pk).update(status=status, ended_at=ended_at)
+        for page in (signed_in.get("/accounts/delete/"), signed_in.post("/accounts/delete/")):
+            text = page.content.decode()
+            assert "these orders are not finished" in text, status
+            assert f'href="{order.get_absolute_url()}"' in text
+            assert "Delete the account for ever" not in text
     person.refresh_from_db()
     assert person.is_active
     assert Address.objects.exists()
 
 
-@pytest.mark.parametrize("payment", [Payment.Status.CAPTURED, Payment.Status.REFUND_DUE])
 def test_money_that_came_late_keeps_the_account_until_it_is_decided(
-    signed_in: Client, person: User, item: SaleItem, payment: Payment.Status
+    signed_in: Client, person: User, item: SaleItem
 ) -> None:
-    order = kept_order(person, item, OrderStatus.EXPIRED)
-    payment_row(order, payment)
-    assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
+    payment = payment_row(kept_order(person, item, OrderStatus.EXPIRED))
+    for status in (Payment.Status.CAPTURED, Payment.Status.REFUND_DUE):
+        Payment.objects.filter(pk=payment.pk).update(status=status)
+        assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode(), status
     Payment.objects.update(status=Payment.Status.REFUNDED)
     Order.objects.update(status=OrderStatus.REFUNDED)
     assert "Your account is deleted" in signed_in.post("/accounts/delete/").content.decode()

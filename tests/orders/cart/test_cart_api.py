@@ -88,40 +88,38 @@ def test_what_changed_is_told_once(buyer: User) -> None:
     assert put(client, tea=3, cup=1).status_code == 200
     put(client, tea=3)
     refused = put(client, tea=3, cup=1)
-    assert refused.status_code == 400
-    assert refused.json()["errors"] == [
-        {"field": "lines.1.sku", "code": "not_sold", "detail": "The shop does not sell this."}
-    ]
+    error = {"field": "lines.1.sku", "code": "not_sold", "detail": "The shop does not sell this."}
+    assert (refused.status_code, refused.json()["errors"]) == (400, [error])
     Product.objects.filter(slug="tea").update(is_active=False)
     assert client.get("/api/v1/cart/").json()["lines"][0]["changes"] == ["no_longer_sold"]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [{"sku": "SKU-tea", "units": 0}],
-        [{"sku": "SKU-tea", "units": -1}],
-        [{"sku": "SKU-tea", "units": UNITS_MAX + 1}],
-        [{"sku": "SKU-tea", "units": 10**30}],
-        [{"sku": "SKU-tea", "units": "2"}],
-        [{"sku": "SKU-tea", "units": 1.5}],
-        [{"sku": "SKU-tea", "units": True}],
-        [{"sku": "SKU-te\0a", "units": 1}],
-        [{"sku": "' OR 1=1 --", "units": 1}],
-        [{"sku": "x" * 1000, "units": 1}],
-        [{"sku": "SKU-tea", "units": 1, "price": "0.01"}],
-        [{"sku": {"a": 1}, "units": 1}],
-        [{"sku": "SKU-tea", "units": 1}] * (LINES_MAX + 1),
-        ["SKU-tea"],
-        [5],
-        {"sku": "SKU-tea"},
-        None,
-    ],
-)
-def test_hostile_lines_are_refused_and_change_nothing(api: APIClient, lines: object) -> None:
+HOSTILE: list[object] = [
+    [{"sku": "SKU-tea", "units": 0}],
+    [{"sku": "SKU-tea", "units": -1}],
+    [{"sku": "SKU-tea", "units": UNITS_MAX + 1}],
+    [{"sku": "SKU-tea", "units": 10**30}],
+    [{"sku": "SKU-tea", "units": "2"}],
+    [{"sku": "SKU-tea", "units": 1.5}],
+    [{"sku": "SKU-tea", "units": True}],
+    [{"sku": "SKU-te\0a", "units": 1}],
+    [{"sku": "' OR 1=1 --", "units": 1}],
+    [{"sku": "x" * 1000, "units": 1}],
+    [{"sku": "SKU-tea", "units": 1, "price": "0.01"}],
+    [{"sku": {"a": 1}, "units": 1}],
+    [{"sku": "SKU-tea", "units": 1}] * (LINES_MAX + 1),
+    ["SKU-tea"],
+    [5],
+    {"sku": "SKU-tea"},
+    None,
+]
+
+
+def test_hostile_lines_are_refused_and_change_nothing(api: APIClient) -> None:
     goods("tea")
-    answer = api.put("/api/v1/cart/", {"lines": lines}, format="json")
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    for lines in HOSTILE:
+        answer = api.put("/api/v1/cart/", {"lines": lines}, format="json")
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), lines
     assert not Cart.objects.exists()
 
 
@@ -172,16 +170,13 @@ def test_reading_with_both_tokens_shows_both_carts_and_changes_neither(api: APIC
         with CaptureQueriesContext(connection) as queries:
             answer = client.get(path, headers={"Cart-Token": token})
         assert all(query["sql"].startswith("SELECT") for query in queries)
-    assert {line["sku"]: line["units"] for line in answer.json()["lines"]} == {
-        "SKU-tea": 3,
-        "SKU-pot": 1,
-        "SKU-cup": 5,
-    }
+    both = {"SKU-tea": 3, "SKU-pot": 1, "SKU-cup": 5}
+    assert {line["sku"]: line["units"] for line in answer.json()["lines"]} == both
     assert (answer.json()["token"], answer.json()["units"], carts()) == (None, 9, before)
     assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["units"] == 7
     # The checkout orders what was shown.
     order = check_out(client, token).json()
-    assert {line["sku"]: line["units"] for line in order["lines"]} == {"SKU-tea": 3, "SKU-pot": 1, "SKU-cup": 5}
+    assert {line["sku"]: line["units"] for line in order["lines"]} == both
     assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["lines"] == []
 
 

@@ -37,19 +37,9 @@ def minutes_left(order: Order) -> float:
     return (order.expires_at - timezone.now()) / timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(
-    ("email", "mailbox"),
-    [
-        ("Li.Lei+1@Example.com", "lilei@example.com"),
-        ("l.i.l.e.i@example.com", "lilei@example.com"),
-        ("+@example.com", "+@example.com"),
-    ],
-)
-def test_plus_and_dots_are_one_mailbox(email: str, mailbox: str) -> None:
-    assert mailbox_of(email) == mailbox
-
-
 def test_spellings_of_one_mailbox_are_counted_together(settings: LazySettings) -> None:
+    assert {mailbox_of(email) for email in ("Li.Lei+1@Example.com", "l.i.l.e.i@example.com")} == {"lilei@example.com"}
+    assert mailbox_of("+@example.com") == "+@example.com"
     goods("tea", units=100)
     settings.CHECKOUT_UNPAID_MAX = 2
     spellings = ["li.lei@example.com", "lilei+1@example.com", "LiLei+2@example.com"]
@@ -131,22 +121,21 @@ def test_one_order_takes_no_more_of_a_product_than_a_line_may_have(api: APIClien
     assert put(api, tea=settings.CHECKOUT_LINE_UNITS_MAX + 1).status_code == 400
 
 
-def test_a_hundred_who_never_pay_leave_the_stock_to_a_hundred_who_do(settings: LazySettings) -> None:
+def test_forty_who_never_pay_leave_the_stock_to_forty_who_do(settings: LazySettings) -> None:
     """Each of them has a mailbox and a network of its own, comes again when its hold is over, and takes what it can."""
-    tea, buyers, payers = goods("tea", units=400), new_buyers(100), 0
+    tea, buyers, payers = goods("tea", units=160), new_buyers(40), 0
     share, samples = 0.0, 0
     for round_number in range(4):
-        for number in range(round_number * 25, round_number * 25 + 25):
+        for number in range(round_number * 10, round_number * 10 + 10):
             guest(number, units=20)
-            holder = fill(Holder(buyer_id=buyers[number].pk), tea=1)
-            placement = place_order(wish_of(holder))
+            placement = place_order(wish_of(fill(Holder(buyer_id=buyers[number].pk), tea=1)))
             payers += placement.order is not None and lifecycle.pay(order_id=placement.order.pk)
             stock = Variant.objects.get(pk=tea.pk)
             share, samples = share + stock.held / (stock.available + stock.held), samples + 1
         # Time passes: holds of guests end, and those who hold again are others.
         Order.objects.filter(status="awaiting_payment").update(expires_at=timezone.now() - timedelta(seconds=1))
         lifecycle.expire_overdue()
-    assert payers == 100
+    assert payers == 40
     assert share / samples <= settings.GUEST_SHARE_PERCENT / 100
 
 
@@ -165,7 +154,6 @@ def test_one_order_takes_no_more_of_a_product_than_it_may_over_all_its_variants(
     assert lines[other.sku]["left"] == 1
     assert check_out(api, cart["Cart-Token"]).json()["code"] == "stock_changed"
     assert check_out(api, put(api, cart["Cart-Token"], tea=2, large=1)["Cart-Token"]).status_code == 201
-    assert other.pk
 
 
 def test_the_cart_says_how_many_one_order_may_have(client: Client) -> None:

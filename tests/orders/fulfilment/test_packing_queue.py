@@ -18,16 +18,20 @@ from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Variant
 from tests.steps.buying import ADDRESS, order_of, plain_order
-from tests.steps.shop import goods, make_product, statements_for, variant_of
+from tests.steps.shop import goods, make_product, statements, statements_for, variant_of
 from tests.steps.staff import TO_PACK, employee, messages_on, slips_page
 
 pytestmark = pytest.mark.usefixtures("packer")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _roles(rows_of_the_file: None) -> None:
+    call_command("staff_roles")
+
+
 @pytest.fixture
 def packer(client: Client, db: None) -> User:
     """Signed in with the role of the warehouse."""
-    call_command("staff_roles")
     person = employee()
     person.groups.set([Group.objects.get(name="Warehouse")])
     client.force_login(person)
@@ -131,10 +135,10 @@ def test_a_slip_of_an_order_that_must_not_be_sent_says_so(client: Client, buyer:
     assert "it is not paid" in client.get(slips_page(waiting)).content.decode()
 
 
-@pytest.mark.parametrize("ids", ["", "x", "1e3", "٣", "-1", "9" * 30, "1;drop", ",,"])
-def test_hostile_addresses_print_nothing(client: Client, ids: str) -> None:
-    for page in ("pick-list", "packing-slips"):
-        assert client.get(f"{TO_PACK}{page}/", {"orders": ids, "more": "<b>"}).status_code == 200
+def test_hostile_addresses_print_nothing(client: Client) -> None:
+    for ids in ("", "x", "1e3", "٣", "-1", "9" * 30, "1;drop", ",,"):
+        for page in ("pick-list", "packing-slips"):
+            assert client.get(f"{TO_PACK}{page}/", {"orders": ids, "more": "<b>"}).status_code == 200, (page, ids)
 
 
 def test_a_packer_ships_from_the_queue_and_comes_back_to_it(client: Client, buyer: User) -> None:
@@ -185,4 +189,4 @@ def test_no_page_needs_more_statements_for_more_orders(client: Client, buyer: Us
     few = [statements_for(client, page) for page in pages]
     ids = ",".join(str(order.pk) for order in [*orders, *made(8)])
     pages = [TO_PACK, f"{TO_PACK}packing-slips/?orders={ids}", f"{TO_PACK}pick-list/?orders={ids}"]
-    assert [statements_for(client, page) for page in pages] == few
+    assert [statements(client, page) for page in pages] == few

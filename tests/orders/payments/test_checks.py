@@ -16,11 +16,8 @@ def _real_shop(settings: LazySettings) -> None:
     settings.PAYMENT_PROVIDERS = []
 
 
-def test_a_shop_without_providers_is_a_warning() -> None:
+def test_a_shop_without_providers_is_a_warning_and_the_simulated_one_an_error(settings: LazySettings) -> None:
     assert ids() == ["orders.W002"]
-
-
-def test_the_simulated_provider_is_an_error(settings: LazySettings) -> None:
     settings.PAYMENT_PROVIDERS = ["simulated"]
     assert ids() == ["orders.E002"]
 

@@ -23,7 +23,7 @@ from seckill.models import SaleItem
 from tests.own_store import silent_server
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import let_deadlines_pass, signed_in, status_of
-from tests.steps.paying import message, payment_of, press_cancel, press_pay, send_webhook
+from tests.steps.paying import make_due, message, payment_of, press_cancel, press_pay, send_webhook
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,11 +92,11 @@ def test_unknown_fields_are_refused_by_name(order: Order, buyer: User) -> None:
     assert status_of(order) == "awaiting_payment"
 
 
-@pytest.mark.parametrize("key", [None, "", "   ", "x" * 256])
-def test_a_key_is_required(order: Order, buyer: User, key: str | None) -> None:
+def test_a_key_is_required(order: Order, buyer: User) -> None:
     for press in (press_pay, press_cancel):
-        answer = press(signed_in(buyer), order.number, key)
-        assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing")
+        for key in (None, "", "   ", "x" * 256):
+            answer = press(signed_in(buyer), order.number, key)
+            assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing"), key
     assert not Payment.objects.exists()
 
 
@@ -145,7 +145,7 @@ def test_a_session_whose_answer_was_lost_is_returned_again(order: Order, payment
     assert (again.pk, again.provider_reference, again.url) == (payment.pk, payment.provider_reference, payment.url)
 
 
-def test_repeated_cancelling_puts_the_units_back_once(
+def test_repeated_cancelling_puts_the_units_back_once_and_closes_the_page(
     order: Order, payment: Payment, item: SaleItem, buyer: User
 ) -> None:
     answers = [press_cancel(signed_in(buyer), order.number) for _ in range(3)]
@@ -154,6 +154,9 @@ def test_repeated_cancelling_puts_the_units_back_once(
     assert answers[0].json()["status"] == "cancelled"
     assert figures(item) == (5, 0, 0, 0)
     assert tasks.close_sessions() == 1
+    assert tasks.close_sessions() == 0
+    payment.refresh_from_db()
+    assert (payment.status, payment.closed_at is not None) == (Payment.Status.FAILED, True)
     assert SimulatedSession.objects.get().status == SimulatedSession.Status.EXPIRED
 
 
@@ -164,11 +167,11 @@ def test_a_paid_order_cannot_be_cancelled(order: Order, item: SaleItem, buyer: U
     assert figures(item) == (4, 0, 1, 1)
 
 
-@pytest.mark.parametrize("end", [tasks.expire_overdue, None])
-def test_the_page_of_an_order_that_ended_is_closed(order: Order, payment: Payment, end: Any) -> None:
+@pytest.mark.usefixtures("order")
+def test_the_page_of_an_order_that_expired_is_closed(payment: Payment) -> None:
     assert tasks.close_sessions() == 0
     let_deadlines_pass()
-    tasks.expire_overdue() if end else lifecycle.cancel(order_id=order.pk)
+    tasks.expire_overdue()
     assert tasks.close_sessions() == 1
     assert tasks.close_sessions() == 0
     payment.refresh_from_db()
@@ -188,7 +191,7 @@ def test_a_page_that_cannot_be_closed_is_tried_again_later(order: Order, payment
     with provider_that(close_session=mock.Mock(side_effect=error)):
         assert tasks.close_sessions() == 0
     assert tasks.close_sessions() == 0
-    Payment.objects.update(next_attempt_at="2000-01-01T00:00Z")
+    make_due(Payment)
     assert tasks.close_sessions() == 1
 
 

@@ -1,104 +1,416 @@
-"""Refunds: requested until the provider confirms, shown to staff if they keep failing."""
+"""Refunds of all or of a part: never more than was captured, each once, whatever dies or is repeated."""
 
 import json
+from functools import partial
+from typing import Any
 from unittest import mock
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
 
 from orders import tasks
 from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
+from orders.mails.message import message_of
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice, refunds
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer, RefundReply
-from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from orders.payments.simulated.models import SimulatedMessage, SimulatedRefund, SimulatedSession
+from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
-from tests.steps.buying import order_of
-from tests.steps.paying import message, payment_of, send_webhook
+from shop.models import Product, StockChange, Variant
+from tests.steps.at_once import at_once
+from tests.steps.buying import order_of, plain_order, status_of, with_address
+from tests.steps.crash import killed_at
+from tests.steps.paying import make_due, message, payment_of, send_webhook
+from tests.steps.shop import make_item, variant_of
+from tests.steps.staff import staff_pay_back
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+EVERY_SOLD = [OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED]
+
+
+@pytest.fixture
+def item(product: Product) -> SaleItem:
+    return make_item(product, per_buyer_max=3)
+
 
 @pytest.fixture
 def order(item: SaleItem, buyer: User) -> Order:
-    """An order that was paid on the provider's page, by a buyer with an address for mails."""
-    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
-    order = order_of(item, buyer)
+    """Three units for 57.00, paid on the provider's page by a buyer with an address for mails."""
+    with_address(buyer)
+    order = order_of(item, buyer, units=3)
     payment = payment_of(order)
     SimulatedSession.objects.update(status=SimulatedSession.Status.CAPTURED)
     send_webhook(message(payment))
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
     return order
 
 
-def statuses_of(order: Order) -> tuple[str, str]:
+def wish(amount_minor: int, refund_id: UUID | None = None, **changes: object) -> RefundRequest:
+    values = {"units_of_line": {}, "units_back": False, "reason": "scratched"} | changes
+    return RefundRequest(refund_id=refund_id or uuid4(), amount_minor=amount_minor, **values)  # type: ignore[arg-type]
+
+
+def ask(order: Order, amount_minor: int, **changes: object) -> RefundOutcome:
+    return lifecycle.refund_amount(order_id=order.pk, request=wish(amount_minor, **changes))  # type: ignore[arg-type]
+
+
+def deliver_events() -> None:
+    for event in SimulatedMessage.objects.filter(delivered_at=None):
+        assert send_webhook(json.loads(event.body)).status_code == 200
+
+
+def pay_back() -> None:
+    tasks.move_refunds()
+    deliver_events()
+
+
+def provider_that(**behaviour: Any) -> Any:
+    return mock.patch.object(provider_choice.provider_named("simulated").__class__, "refund", **behaviour)
+
+
+def state_of(order: Order) -> tuple[str, int, str]:
+    """Status, refunded so far or soon, status of the payment."""
     order.refresh_from_db()
-    return order.status, order.payments.get().status
+    return order.status, order.refunded_minor, order.payments.get().status
 
 
-def make_due() -> None:
-    Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
+@pytest.mark.parametrize("status", EVERY_SOLD)
+def test_a_part_is_paid_back_and_the_order_stays_as_it_is(order: Order, item: SaleItem, status: str) -> None:
+    Order.objects.filter(pk=order.pk).update(status=status)
+    assert ask(order, 1000) is RefundOutcome.STARTED
+    assert Refund.objects.get().status == Refund.Status.DUE
+    pay_back()
+    refund = Refund.objects.get()
+    assert (refund.status, refund.amount_minor, refund.reason) == (Refund.Status.REFUNDED, 1000, "scratched")
+    assert refund.provider_reference.startswith("simref_")
+    assert state_of(order) == (status, 1000, Payment.Status.CAPTURED)
+    assert order.mails.get(kind=Mail.Kind.REFUNDED).refund == refund
+    assert figures(item) == (2, 0, 3, 3)
 
 
-def test_the_provider_is_asked_and_its_event_completes_the_refund(order: Order, item: SaleItem) -> None:
-    assert lifecycle.refund(order_id=order.pk, units_back=True)
+def test_several_parts_end_the_order_with_the_last_one(order: Order, item: SaleItem) -> None:
+    for amount_minor in (1000, 700):
+        ask(order, amount_minor)
+        pay_back()
+    assert ask(order, 4001) is RefundOutcome.WRONG_AMOUNT
+    assert ask(order, 4000) is RefundOutcome.STARTED
+    assert state_of(order) == (OrderStatus.REFUND_DUE, 5700, Payment.Status.CAPTURED)
+    pay_back()
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
+    assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 3
+    assert not order.units_back
+    # Nobody said that the units can be sold again.
+    assert figures(item) == (2, 0, 3, 3)
+    assert SimulatedSession.objects.get().status == SimulatedSession.Status.REFUNDED
+
+
+@pytest.mark.parametrize("status", EVERY_SOLD)
+def test_the_whole_of_a_sent_order_is_refunded_as_of_a_paid_one(order: Order, item: SaleItem, status: str) -> None:
+    Order.objects.filter(pk=order.pk).update(status=status)
+    assert lifecycle.refund(order_id=order.pk, units_back=True, reason="came back")
+    assert not lifecycle.refund(order_id=order.pk, units_back=True)
+    # The provider takes the request, and its event completes it.
     assert tasks.move_refunds() == 0
-    assert statuses_of(order) == (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE)
-    event = SimulatedMessage.objects.get()
-    assert send_webhook(json.loads(event.body)).status_code == 200
-    assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
+    assert state_of(order) == (OrderStatus.REFUND_DUE, 5700, Payment.Status.REFUND_DUE)
+    deliver_events()
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
     assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
+    refund = Refund.objects.get()
+    assert (refund.status, refund.amount_minor) == (Refund.Status.REFUNDED, 5700)
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_a_provider_that_confirms_at_once_completes_the_refund_at_once(order: Order) -> None:
+def test_the_mail_names_100_after_30_had_been_refunded(item: SaleItem, order: Order) -> None:
+    Order.objects.update(amount_minor=13000)
+    Payment.objects.update(amount_minor=13000)
+    SimulatedSession.objects.update(amount_minor=13000)
+    ask(order, 3000)
+    pay_back()
     lifecycle.refund(order_id=order.pk, units_back=False)
-    answer = RefundReply(RefundAnswer.DONE, reference="re_1")
-    with mock.patch.object(provider_choice.provider_named("simulated").__class__, "refund", return_value=answer):
+    pay_back()
+    first, rest = Mail.objects.filter(order=order.pk, kind=Mail.Kind.REFUNDED).order_by("pk")
+    for mail, amount in ((first, "CN¥30.00"), (rest, "CN¥100.00")):
+        message = message_of(mail)
+        assert message is not None
+        assert f"We have refunded {amount} to your original payment method." in message.body
+        assert "That is a part of the CN¥130.00 that you paid." in message.body
+
+
+def test_the_rest_of_an_order_is_refunded_after_a_part(order: Order, item: SaleItem) -> None:
+    ask(order, 700)
+    # Even while the part is on its way.
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    assert state_of(order) == (OrderStatus.REFUND_DUE, 5700, Payment.Status.CAPTURED)
+    pay_back()
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
+    amounts = SimulatedRefund.objects.order_by("amount_minor").values_list("amount_minor", flat=True)
+    assert list(amounts) == [700, 5000]
+    assert figures(item) == (5, 0, 0, 0)
+
+
+@pytest.mark.parametrize("amount_minor", [0, -1, 5701])
+def test_more_than_was_captured_is_not_paid_back(order: Order, amount_minor: int) -> None:
+    assert ask(order, amount_minor) is RefundOutcome.WRONG_AMOUNT
+    assert not Refund.objects.exists()
+
+
+def test_the_database_refuses_more_than_was_paid(order: Order) -> None:
+    with pytest.raises(IntegrityError, match="orders_order_refund_within_amount"), transaction.atomic():
+        Order.objects.filter(pk=order.pk).update(refunded_minor=5701)
+
+
+@pytest.mark.parametrize("status", [OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REFUNDED])
+def test_what_was_not_paid_or_has_ended_is_not_refunded(order: Order, status: str) -> None:
+    Order.objects.filter(pk=order.pk).update(status=status)
+    assert ask(order, 100) is RefundOutcome.NOT_REFUNDABLE
+    assert not lifecycle.refund(order_id=order.pk, units_back=False)
+
+
+def test_a_form_that_is_sent_twice_is_one_refund(order: Order) -> None:
+    once = wish(1000)
+    outcomes = [lifecycle.refund_amount(order_id=order.pk, request=once) for _ in range(2)]
+    assert outcomes == [RefundOutcome.STARTED, RefundOutcome.REPEATED]
+    pay_back()
+    assert state_of(order)[1] == 1000
+    assert SimulatedRefund.objects.count() == 1
+
+
+@pytest.mark.parametrize("same_form", [True, False])
+def test_two_people_at_once_do_not_refund_more_than_was_paid(order: Order, same_form: bool) -> None:
+    # Each wants two thirds of the money.
+    first = wish(3800)
+    wishes = [first, first if same_form else wish(3800)]
+    outcomes = at_once([partial(lifecycle.refund_amount, order_id=order.pk, request=it) for it in wishes])
+    refused = RefundOutcome.REPEATED if same_form else RefundOutcome.WRONG_AMOUNT
+    assert sorted(outcomes) == sorted([RefundOutcome.STARTED, refused])
+    pay_back()
+    assert state_of(order) == (OrderStatus.PAID, 3800, Payment.Status.CAPTURED)
+
+
+@pytest.mark.parametrize(
+    ("dies_at", "amount_minor"),
+    [("lifecycle.after_commit", 1000), ("refund.after_provider", 1000), ("refund.after_provider", 5700)],
+)
+def test_a_crash_at_any_point_pays_back_once(order: Order, dies_at: str, amount_minor: int) -> None:
+    once = wish(amount_minor)
+    with killed_at(dies_at):
+        lifecycle.refund_amount(order_id=order.pk, request=once)
+        tasks.move_refunds()
+    # Staff press again, the sweeps go on.
+    assert lifecycle.refund_amount(order_id=order.pk, request=once) is RefundOutcome.REPEATED
+    for _ in range(2):
+        make_due(Refund)
+        pay_back()
+    assert SimulatedRefund.objects.get().amount_minor == amount_minor
+    assert SimulatedMessage.objects.count() == 1
+    assert state_of(order)[:2] == (OrderStatus.REFUNDED if amount_minor == 5700 else OrderStatus.PAID, amount_minor)
+    assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
+
+
+def test_an_event_that_comes_twice_or_before_the_answer_counts_once(order: Order) -> None:
+    ask(order, 1000)
+    provider = provider_choice.provider_named("simulated")
+    refund = Refund.objects.select_related("payment__order").get()
+    # The company has paid and reported it, and its answer was lost.
+    provider.refund(refund=refund)
+    deliver_events()
+    SimulatedMessage.objects.update(delivered_at=None)
+    deliver_events()
+    assert state_of(order)[1] == 1000
+    assert tasks.move_refunds() == 0
+    assert Refund.objects.get().status == Refund.Status.REFUNDED
+
+
+def test_a_provider_that_confirms_at_once_completes_the_part_at_once(order: Order) -> None:
+    ask(order, 5700)
+    with provider_that(return_value=RefundReply(RefundAnswer.DONE, "re_1")):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
-    assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
 
 
-@pytest.mark.parametrize("error", [ProviderUnreachable("away"), ProviderRefused("no")])
-def test_a_refund_that_fails_is_repeated_and_then_shown(order: Order, error: Exception) -> None:
-    lifecycle.refund(order_id=order.pk, units_back=True)
-    with mock.patch.object(provider_choice.provider_named("simulated").__class__, "refund", side_effect=error) as asked:
+@pytest.mark.parametrize(
+    ("amount_minor", "error"),
+    [
+        (1000, ProviderUnreachable("away")),
+        (None, ProviderUnreachable("away")),
+        # What is refunded as a whole is never given up.
+        (None, ProviderRefused("no")),
+    ],
+    ids=["a part", "all", "all, refused"],
+)
+def test_a_refund_that_fails_is_repeated_and_then_shown(
+    order: Order, amount_minor: int | None, error: Exception
+) -> None:
+    if amount_minor:
+        ask(order, amount_minor)
+    else:
+        lifecycle.refund(order_id=order.pk, units_back=True)
+    with provider_that(side_effect=error) as asked:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
             assert tasks.move_refunds() == 0
             assert tasks.move_refunds() == 0  # not due yet
-            make_due()
+            make_due(Refund)
     assert asked.call_count == refunds.ATTEMPTS_BEFORE_ATTENTION
     order.refresh_from_db()
-    payment = order.payments.get()
     assert (order.attention, order.refunds.get().last_error) == (Attention.REFUND_FAILS, str(error))
     # The provider can be reached again.
-    tasks.move_refunds()
-    send_webhook(message(payment, "refunded"))
+    pay_back()
     order.refresh_from_db()
-    assert (order.status, order.attention) == (OrderStatus.REFUNDED, "")
+    assert (order.attention, order.refunds.get().status) == ("", Refund.Status.REFUNDED)
+    assert order.status == (OrderStatus.PAID if amount_minor else OrderStatus.REFUNDED)
 
 
-def test_a_crash_after_the_provider_has_refunded_does_not_refund_twice(order: Order) -> None:
-    lifecycle.refund(order_id=order.pk, units_back=True)
+@pytest.mark.parametrize("amount_minor", [1000, 5700])
+def test_a_part_that_the_provider_refuses_for_good_can_be_refunded_anew(order: Order, amount_minor: int) -> None:
+    ask(order, amount_minor)
+    with provider_that(side_effect=ProviderRefused("disputed")):
+        for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
+            tasks.move_refunds()
+            make_due(Refund)
+    refund = Refund.objects.get()
+    assert (refund.status, refund.last_error) == (Refund.Status.FAILED, "disputed")
+    assert state_of(order)[1] == 0
+    assert order.attention == Attention.REFUND_FAILS
+    assert ask(order, amount_minor) is RefundOutcome.STARTED
+    pay_back()
+    assert state_of(order)[1] == amount_minor
+    assert order.status == (OrderStatus.REFUNDED if amount_minor == 5700 else OrderStatus.PAID)
 
-    class Died(BaseException):
-        pass
 
-    def die(name: str) -> None:
-        if name == "refund.after_provider":
-            raise Died
+def test_a_refund_that_fails_after_it_was_confirmed_is_shown(order: Order) -> None:
+    ask(order, 5700)
+    pay_back()
+    payment = order.payments.get()
+    failed = message(payment, "refund_failed", refund=str(Refund.objects.get().pk))
+    send_webhook(failed)
+    send_webhook(failed)
+    assert state_of(order) == (OrderStatus.REFUND_DUE, 0, Payment.Status.CAPTURED)
+    assert order.attention == Attention.REFUND_FAILS
 
-    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
-        tasks.move_refunds()
-    make_due()
-    tasks.move_refunds()
-    assert SimulatedMessage.objects.count() == 1
-    assert SimulatedSession.objects.get().status == SimulatedSession.Status.REFUNDED
+
+# --- refunds made on the provider's own site ---
+
+
+def test_a_part_that_was_refunded_on_the_providers_site_is_written_down(order: Order) -> None:
+    ask(order, 1000)
+    payment = order.payments.get()
+    # Ours is due and counts already: nothing new.
+    send_webhook(message(payment, "refunded_so_far", amount_minor=1000))
+    assert Refund.objects.count() == 1
+    send_webhook(message(payment, "refunded_so_far", amount_minor=1500))
+    send_webhook(message(payment, "refunded_so_far", amount_minor=1500))
+    assert sorted(Refund.objects.values_list("amount_minor", flat=True)) == [500, 1000]
+    assert state_of(order) == (OrderStatus.PAID, 1500, Payment.Status.CAPTURED)
+
+
+def test_all_that_was_left_refunded_on_the_providers_site_ends_a_sent_order(order: Order, item: SaleItem) -> None:
+    Order.objects.filter(pk=order.pk).update(status=OrderStatus.SHIPPED)
+    ask(order, 1000)
+    send_webhook(message(order.payments.get(), "refunded"))
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
+    assert set(Refund.objects.values_list("amount_minor", "status")) == {(1000, "refunded"), (4700, "refunded")}
+    assert figures(item) == (2, 0, 3, 3)
+
+
+def test_a_refund_that_postgresql_has_lost_is_written_down_again(order: Order) -> None:
+    lost = uuid4()
+    event = message(order.payments.get(), "refund_paid", refund=str(lost), amount_minor=900)
+    send_webhook(event)
+    assert Refund.objects.get().pk == lost
+    assert state_of(order)[1] == 900
+
+
+def test_parts_on_the_providers_site_that_are_all_of_the_money_end_the_order(order: Order, item: SaleItem) -> None:
+    """Otherwise an order that was refunded could be sent."""
+    send_webhook(message(order.payments.get(), "refund_paid", refund=str(uuid4()), amount_minor=5700))
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
+    assert figures(item) == (2, 0, 3, 3)
+
+
+def test_a_refund_of_money_that_has_not_come_is_not_written_down(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    payment = payment_of(order)
+    for kind in ("refund_paid", "refund_failed", "refunded_so_far", "refunded"):
+        send_webhook(message(payment, kind, refund=str(uuid4())))
+    assert not Refund.objects.exists()
+    send_webhook(message(payment))
+    assert state_of(order) == (OrderStatus.PAID, 0, Payment.Status.CAPTURED)
+
+
+# --- money that staff return themselves ---
+
+
+@pytest.fixture
+def ordinary(buyer: User, product: Product) -> Order:
+    """Two units from the ordinary stock for 198.00, whose payment staff recorded."""
+    with_address(buyer)
+    Variant.objects.filter(product=product).update(available=8, held=0, sold=2)
+    return plain_order(variant_of(product), buyer, 2, 9900, status=OrderStatus.PAID, ended_at="2026-01-01T00:05Z")
+
+
+def test_money_that_staff_return_themselves_is_refunded_once_they_say_so(ordinary: Order, shop_manager: User) -> None:
+    assert ask(ordinary, 5000, made_by=shop_manager) is RefundOutcome.STARTED
+    refund = Refund.objects.get()
+    assert (refund.status, refund.payment, refund.made_by) == (Refund.Status.DUE, None, shop_manager)
+    # No sweep pays it.
+    assert tasks.move_refunds() == 0
+    assert not ordinary.mails.exists()
+    assert staff_pay_back(ordinary) == [refund]
+    assert ordinary.mails.get().refund == refund
+    assert lifecycle.refund(order_id=ordinary.pk, units_back=False)
+    ordinary.refresh_from_db()
+    assert (ordinary.status, ordinary.refunded_minor) == (OrderStatus.REFUND_DUE, 19800)
+    assert len(staff_pay_back(ordinary)) == 1
+    assert status_of(ordinary) == OrderStatus.REFUNDED
+
+
+def stock() -> tuple[int, int]:
+    variant = Variant.objects.get()
+    return variant.available, variant.sold
+
+
+@pytest.mark.parametrize(("units_back", "after"), [(True, (9, 1)), (False, (8, 2))])
+def test_units_come_back_into_the_stock_only_if_staff_say_so(
+    ordinary: Order, units_back: bool, after: tuple[int, int]
+) -> None:
+    line = ordinary.lines.get()
+    assert ask(ordinary, 9900, units_of_line={line.pk: 1}, units_back=units_back) is RefundOutcome.STARTED
+    assert stock() == after
+    assert Refund.objects.get().lines.get().is_returned == units_back
+    assert StockChange.objects.filter(kind=StockChange.Kind.RETURNED, reference=ordinary.code).exists() == units_back
+
+
+def test_the_rest_returns_only_the_units_that_are_left(ordinary: Order) -> None:
+    line = ordinary.lines.get()
+    ask(ordinary, 9900, units_of_line={line.pk: 1}, units_back=False)
+    assert ask(ordinary, 100, units_of_line={line.pk: 2}) is RefundOutcome.TOO_MANY_UNITS
+    assert lifecycle.refund(order_id=ordinary.pk, units_back=True)
+    assert stock() == (9, 1)
+
+
+def test_units_of_another_order_are_refused(ordinary: Order, order: Order) -> None:
+    line = order.lines.get()
+    assert ask(ordinary, 100, units_of_line={line.pk: 1}, units_back=True) is RefundOutcome.TOO_MANY_UNITS
+
+
+def test_a_part_of_a_flash_sale_keeps_its_units_sold(order: Order, item: SaleItem) -> None:
+    line = order.lines.get()
+    ask(order, 1900, units_of_line={line.pk: 1}, units_back=True)
+    assert figures(item) == (2, 0, 3, 3)
+    assert not Refund.objects.get().lines.get().is_returned
 
 
 def test_the_provider_is_never_asked_within_a_transaction(order: Order) -> None:
     """The simulated company's transactions raise if they are nested."""
-    lifecycle.refund(order_id=order.pk, units_back=True)
-    assert tasks.move_refunds() == 0
-    assert order.refunds.get().last_error == ""
+    ask(order, 1000)
+    tasks.move_refunds()
+    assert Refund.objects.get().last_error == ""
+    assert refunds.request_due_refunds() == 0

@@ -261,16 +261,27 @@ def test_a_session_that_cannot_be_expired_was_paid_or_is_over(
     provider.close_session(payment=payment)
 
 
-def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
-    server: StripeServer, order: Order, payment: Payment
-) -> None:
+@pytest.fixture
+def paid(server: StripeServer, order: Order, payment: Payment) -> Order:
     send_webhook(event(payment))
     server.session_status = "complete"
-    lifecycle.refund(order_id=order.pk, units_back=True)
+    return order
+
+
+@pytest.fixture
+def whole(paid: Order) -> Refund:
+    """A refund of all that Stripe captured."""
+    lifecycle.refund(order_id=paid.pk, units_back=True)
+    return Refund.objects.get()
+
+
+def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
+    server: StripeServer, order: Order, payment: Payment, whole: Refund
+) -> None:
     assert tasks.move_refunds() == 1
     asked = server.asked[-1]
     assert (asked.path, asked.form["payment_intent"]) == ("/v1/refunds", "pi_1")
-    assert asked.idempotency_key == f"refund-{Refund.objects.get().pk}"
+    assert asked.idempotency_key == f"refund-{whole.pk}"
     # All that Stripe still has.
     assert "amount" not in asked.form
     assert asked.form["metadata[part_of]"] == str(payment.pk)
@@ -284,12 +295,11 @@ def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
         ("refund.updated", {"object": "refund", "status": "succeeded"}),
     ],
 )
+@pytest.mark.usefixtures("whole")
 def test_a_slow_refund_is_completed_by_an_event(
     server: StripeServer, order: Order, payment: Payment, type_: str, changes: dict[str, Any]
 ) -> None:
-    send_webhook(event(payment))
-    server.session_status, server.refund_status = "complete", "pending"
-    lifecycle.refund(order_id=order.pk, units_back=True)
+    server.refund_status = "pending"
     assert tasks.move_refunds() == 0
     assert status_of(order) == OrderStatus.REFUND_DUE
     # A partial refund does not complete it.
@@ -301,22 +311,18 @@ def test_a_slow_refund_is_completed_by_an_event(
     assert status_of(order) == OrderStatus.REFUNDED
 
 
-def test_a_refund_that_fails_later_is_shown(server: StripeServer, order: Order, payment: Payment) -> None:
-    send_webhook(event(payment))
-    server.session_status = "complete"
-    lifecycle.refund(order_id=order.pk, units_back=True)
+@pytest.mark.usefixtures("whole")
+def test_a_refund_that_fails_later_is_shown(order: Order, payment: Payment) -> None:
     tasks.move_refunds()
     send_webhook(refund_event(payment, "refund.failed", object="refund", status="failed"))
     assert (status_of(order), order.attention) == (OrderStatus.REFUND_DUE, "refund_fails")
 
 
 @pytest.fixture
-def part(server: StripeServer, order: Order, payment: Payment) -> Refund:
+def part(paid: Order) -> Refund:
     """A refund of 5.00 of the 19.00 that Stripe captured."""
-    send_webhook(event(payment))
-    server.session_status = "complete"
     wish = RefundRequest(refund_id=uuid4(), amount_minor=500, units_of_line={}, units_back=False)
-    assert lifecycle.refund_amount(order_id=order.pk, request=wish) is lifecycle.RefundOutcome.STARTED
+    assert lifecycle.refund_amount(order_id=paid.pk, request=wish) is lifecycle.RefundOutcome.STARTED
     return Refund.objects.get()
 
 
@@ -346,17 +352,14 @@ def refund_mails(order: Order) -> list[str]:
 
 @pytest.mark.parametrize("status", ["succeeded", "pending"])
 def test_a_refund_of_the_whole_names_what_stripe_still_had(
-    server: StripeServer, order: Order, payment: Payment, status: str
+    server: StripeServer, order: Order, payment: Payment, whole: Refund, status: str
 ) -> None:
     """5.00 were refunded on Stripe's own site, whose event is late. Staff refund all: Stripe pays the other 14.00."""
     with_address(buyer_of(order))
-    send_webhook(event(payment))
-    server.session_status, server.refund_status, server.still_has = "complete", status, 1400
-    lifecycle.refund(order_id=order.pk, units_back=False)
+    server.refund_status, server.still_has = status, 1400
     tasks.move_refunds()
-    ours = Refund.objects.get(amount_minor=1400)
     if status == "pending":
-        known = {"refund": str(ours.pk), "part_of": str(payment.pk)}
+        known = {"refund": str(whole.pk), "part_of": str(payment.pk)}
         send_webhook(refund_event(payment, "refund.updated", object="refund", status="succeeded", metadata=known))
     late = refund_event(payment, "charge.refunded", id="ch_0", refunded=False, amount_refunded=500)
     send_webhook(late | {"id": "evt_late"})
@@ -379,10 +382,9 @@ def refunded_on_stripes_site(payment: Payment, *, total: int, before: int) -> di
 @pytest.mark.parametrize("turned", [False, True], ids=["in their order", "the second first"])
 @pytest.mark.parametrize("second", [800, 1900], ids=["a part", "the rest"])
 def test_two_refunds_on_stripes_site_keep_their_amounts_in_whatever_order_they_are_reported(
-    server: StripeServer, order: Order, payment: Payment, second: int, turned: bool
+    paid: Order, payment: Payment, second: int, turned: bool
 ) -> None:
-    with_address(buyer_of(order))
-    send_webhook(event(payment))
+    with_address(buyer_of(paid))
     events = [
         refunded_on_stripes_site(payment, total=500, before=0),
         refunded_on_stripes_site(payment, total=second, before=500),
@@ -392,31 +394,31 @@ def test_two_refunds_on_stripes_site_keep_their_amounts_in_whatever_order_they_a
     rows = Refund.objects.order_by("created_at").values_list("amount_minor", "status")
     assert list(rows) == [(500, "refunded"), (second - 500, "refunded")]
     status = OrderStatus.REFUNDED if second == 1900 else OrderStatus.PAID
-    assert (status_of(order), order.refunded_minor) == (status, second)
-    assert refund_mails(order) == [
+    assert (status_of(paid), paid.refunded_minor) == (status, second)
+    assert refund_mails(paid) == [
         "We have refunded CN¥5.00 to your original payment method.",
         f"We have refunded CN¥{(second - 500) // 100}.00 to your original payment method.",
     ]
 
 
+@pytest.mark.usefixtures("part")
 def test_the_report_of_our_own_refund_that_comes_before_one_of_stripes_site_is_not_taken_for_it(
-    server: StripeServer, order: Order, part: Refund
+    payment: Payment,
 ) -> None:
     """3.00 on Stripe's site and then 5.00 of ours, of which the report comes first."""
     tasks.move_refunds()
-    assert part.payment is not None
-    send_webhook(refunded_on_stripes_site(part.payment, total=800, before=300))
-    send_webhook(refunded_on_stripes_site(part.payment, total=300, before=0))
+    send_webhook(refunded_on_stripes_site(payment, total=800, before=300))
+    send_webhook(refunded_on_stripes_site(payment, total=300, before=0))
     assert sorted(Refund.objects.values_list("amount_minor", flat=True)) == [300, 500]
 
 
-def test_a_report_that_a_failed_refund_has_overtaken_is_no_new_refund(
-    server: StripeServer, order: Order, part: Refund
-) -> None:
+def test_a_part_that_fails_later_can_be_refunded_again(order: Order, payment: Payment, part: Refund) -> None:
     tasks.move_refunds()
-    assert part.payment is not None
-    overtaken = refund_event(part.payment, "charge.refunded", refunded=False, amount_refunded=500)
-    send_webhook(part_event(part, "refund.failed", "failed"))
+    overtaken = refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500)
+    send_webhook(part_event(part, payment, "refund.failed", "failed"))
+    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
+    assert order.attention == "refund_fails"
+    # The report that the failure has overtaken is no new refund.
     send_webhook(overtaken)
     assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
     assert Refund.objects.count() == 1
@@ -433,28 +435,21 @@ def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
 
 
-def part_event(part: Refund, type_: str, status: str) -> dict[str, Any]:
-    known = {"refund": str(part.pk), "part_of": str(part.payment_id)}
-    assert part.payment is not None
-    return refund_event(part.payment, type_, object="refund", status=status, metadata=known) | {"id": f"evt_{status}"}
+def part_event(part: Refund, payment: Payment, type_: str, status: str) -> dict[str, Any]:
+    known = {"refund": str(part.pk), "part_of": str(payment.pk)}
+    return refund_event(payment, type_, object="refund", status=status, metadata=known) | {"id": f"evt_{status}"}
 
 
-def test_a_slow_part_is_completed_by_its_event_alone(server: StripeServer, order: Order, part: Refund) -> None:
+def test_a_slow_part_is_completed_by_its_event_alone(
+    server: StripeServer, order: Order, payment: Payment, part: Refund
+) -> None:
     server.refund_status = "pending"
     assert tasks.move_refunds() == 0
-    assert part.payment is not None
     # The charge names the sum of its refunds: ours is in it already.
-    send_webhook(refund_event(part.payment, "charge.refunded", refunded=False, amount_refunded=500))
+    send_webhook(refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500))
     assert part_state(part, order) == ("due", OrderStatus.PAID, 500)
-    send_webhook(part_event(part, "refund.updated", "succeeded"))
+    send_webhook(part_event(part, payment, "refund.updated", "succeeded"))
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
-
-
-def test_a_part_that_fails_later_can_be_refunded_again(server: StripeServer, order: Order, part: Refund) -> None:
-    tasks.move_refunds()
-    send_webhook(part_event(part, "refund.failed", "failed"))
-    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
-    assert order.attention == "refund_fails"
 
 
 def test_a_refusal_before_stripe_was_asked_for_the_refund_is_no_answer(
@@ -469,50 +464,36 @@ def test_a_refusal_before_stripe_was_asked_for_the_refund_is_no_answer(
         provider.refund(refund=part)
 
 
+def refund_at_stripe(status: str, **metadata: str) -> dict[str, Any]:
+    return {"id": "re_1", "object": "refund", "status": status, "amount": 1900, "metadata": metadata}
+
+
+@pytest.mark.usefixtures("whole")
 def test_a_refund_that_the_release_before_had_asked_for_is_found(
     server: StripeServer, order: Order, payment: Payment
 ) -> None:
     """Its name was that of the payment, and the answer was lost."""
-    send_webhook(event(payment))
-    server.session_status = "complete"
-    lifecycle.refund(order_id=order.pk, units_back=True)
-    before = {
-        "id": "re_1",
-        "object": "refund",
-        "status": "succeeded",
-        "amount": 1900,
-        "metadata": {"payment": str(payment.pk)},
-    }
-    server.refunds.append(before)
+    server.refunds.append(refund_at_stripe("succeeded", payment=str(payment.pk)))
     assert tasks.move_refunds() == 1
     assert len(server.refunds) == 1
     assert status_of(order) == OrderStatus.REFUNDED
 
 
 def test_a_whole_refund_that_failed_is_made_again_under_a_new_key(
-    server: StripeServer, order: Order, payment: Payment
+    server: StripeServer, order: Order, whole: Refund
 ) -> None:
     """The old key would return the first refund as it was before it failed."""
-    send_webhook(event(payment))
-    server.session_status = "complete"
-    lifecycle.refund(order_id=order.pk, units_back=True)
-    refund = Refund.objects.get()
-    server.refunds.append(
-        {"id": "re_1", "object": "refund", "status": "failed", "amount": 1900, "metadata": {"refund": str(refund.pk)}}
-    )
+    server.refunds.append(refund_at_stripe("failed", refund=str(whole.pk)))
     assert tasks.move_refunds() == 1
-    assert server.asked[-1].idempotency_key == f"refund-{refund.pk}-again"
+    assert server.asked[-1].idempotency_key == f"refund-{whole.pk}-again"
     assert status_of(order) == OrderStatus.REFUNDED
 
 
 def test_a_charge_that_is_already_refunded_counts_as_refunded(
-    server: StripeServer, provider: StripeProvider, order: Order, payment: Payment
+    server: StripeServer, provider: StripeProvider, whole: Refund
 ) -> None:
-    send_webhook(event(payment))
-    server.session_status = "complete"
-    lifecycle.refund(order_id=order.pk, units_back=True)
     server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
-    assert provider.refund(refund=Refund.objects.get()).answer is RefundAnswer.DONE
+    assert provider.refund(refund=whole).answer is RefundAnswer.DONE
     assert server.asked[-1].path == "/v1/refunds"
 
 

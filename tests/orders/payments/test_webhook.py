@@ -14,8 +14,8 @@ from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentE
 from orders.payments import late_money, sessions
 from seckill.models import SaleItem
 from tests.steps.at_once import at_once
-from tests.steps.buying import let_deadlines_pass, order_of
-from tests.steps.paying import WEBHOOK, message, payment_of, send_webhook
+from tests.steps.buying import let_deadlines_pass, order_of, with_address
+from tests.steps.paying import WEBHOOK, make_due, message, payment_of, send_webhook
 from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +27,7 @@ def statuses_of(order: Order) -> tuple[str, str]:
 
 
 def test_captured_money_pays_the_order_and_sells_the_units(item: SaleItem, buyer: User) -> None:
-    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    with_address(buyer)
     order = order_of(item, buyer)
     payment = payment_of(order)
     assert send_webhook(message(payment)).status_code == 200
@@ -39,20 +39,14 @@ def test_captured_money_pays_the_order_and_sells_the_units(item: SaleItem, buyer
     assert [mail.kind for mail in order.mails.all()] == [Mail.Kind.PAID]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"signature": "t=1,v1=00"}, "signature_invalid"),
-        ({"signature": "nonsense"}, "signature_invalid"),
-        ({"signature": "t=x,v1=00"}, "signature_invalid"),
-        ({"signed_ago_seconds": 301}, "signature_expired"),
-        ({"signed_ago_seconds": -301}, "signature_expired"),
-    ],
-)
-def test_a_message_that_is_forged_or_old_does_nothing(order: Order, changes: dict[str, Any], code: str) -> None:
-    answer = send_webhook(message(payment_of(order)), **changes)
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    assert answer["Content-Type"] == "application/problem+json"
+def test_a_message_that_is_forged_or_old_does_nothing(order: Order) -> None:
+    event = message(payment_of(order))
+    forged = [send_webhook(event, signature=text) for text in ("t=1,v1=00", "nonsense", "t=x,v1=00")]
+    forged.append(send_webhook({"kind": "captured"}))
+    old = [send_webhook(event, signed_ago_seconds=seconds) for seconds in (301, -301)]
+    for answers, code in ((forged, "signature_invalid"), (old, "signature_expired")):
+        assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(400, code)}
+        assert {answer["Content-Type"] for answer in answers} == {"application/problem+json"}
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
     assert not PaymentEvent.objects.exists()
 
@@ -66,10 +60,6 @@ def test_the_signature_is_of_the_body_as_it_came(order: Order, settings: LazySet
     assert client.post(WEBHOOK, b"{}", content_type="application/json").json()["code"] == "signature_invalid"
     assert client.post("/api/v1/payments/nobody/webhook/").status_code == 404
     assert client.get(WEBHOOK).status_code == 405
-
-
-def test_a_signed_message_in_another_format_is_refused(item: SaleItem, buyer: User) -> None:
-    assert send_webhook({"kind": "captured"}).json()["code"] == "signature_invalid"
 
 
 def test_a_message_that_comes_twice_is_applied_once(order: Order, item: SaleItem) -> None:
@@ -194,7 +184,7 @@ def test_a_second_late_payment_leaves_the_first_to_be_decided(
         send_webhook(message(payment))
     settings.CACHES = healthy
     assert statuses_of(order)[0] == OrderStatus.EXPIRED
-    Payment.objects.filter(pk=first.pk).update(next_attempt_at="2000-01-01T00:00Z")
+    make_due(Payment)
     late_money.settle_waiting()
     assert statuses_of(order)[0] == OrderStatus.PAID
     send_webhook(message(second, "refunded"))
@@ -202,9 +192,7 @@ def test_a_second_late_payment_leaves_the_first_to_be_decided(
     assert sorted(order.payments.values_list("status", flat=True)) == ["captured", "refunded"]
 
 
-def test_a_refund_made_on_the_providers_own_site_is_applied(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_refund_made_on_the_providers_own_site_is_applied(order: Order, payment: Payment, item: SaleItem) -> None:
     send_webhook(message(payment))
     send_webhook(message(payment, "refunded"))
     assert statuses_of(order)[0] == OrderStatus.REFUNDED

@@ -39,10 +39,6 @@ def workers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     remember_result(problems_of_item={})
 
 
-def test_the_page_of_the_sale_leads_there(as_manager: Client, item: SaleItem) -> None:
-    assert f'href="{page_of(item)}"' in text_of(as_manager, admin_page(item.sale))
-
-
 @pytest.mark.usefixtures("workers_answer")
 def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Client, item: SaleItem) -> None:
     paths = LINE.findall(text_at(as_manager, page_of(item)))
@@ -56,6 +52,10 @@ def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Cl
     # What this machine's settings are is no matter of the page.
     stops = len(result.stops)
     assert (f"Not ready: {stops} stop" if stops else "Ready.") in parts[-1]
+    # And a reader of the other language sees the same run.
+    chinese = text_at(as_manager, paths[-1], **{"Accept-Language": "zh-hans"})
+    assert "已发布，库存系统中已有其全部商品。" in chinese
+    assert "Published, and" not in chinese
 
 
 @pytest.mark.usefixtures("workers_answer")
@@ -82,29 +82,20 @@ def test_the_line_of_the_workers_asks_again_until_they_had_time(
     assert "No worker takes messages of these queues: " in text_at(as_manager, path, HX_Request="true")
 
 
-@pytest.mark.usefixtures("workers_answer")
-def test_readers_of_both_languages_see_the_same_run_in_theirs(as_manager: Client, item: SaleItem) -> None:
+def test_a_run_that_lacks_a_look_is_no_result_and_a_store_that_is_away_a_stop(
+    as_manager: Client, item: SaleItem, settings: Settings
+) -> None:
     paths = LINE.findall(text_at(as_manager, page_of(item)))
-    for path in paths:
-        text_at(as_manager, path, HX_Request="true")
-    chinese = text_at(as_manager, paths[-1], **{"Accept-Language": "zh-hans"})
-    assert "已发布，库存系统中已有其全部商品。" in chinese
-    assert "Published, and" not in chinese
-
-
-def test_a_store_that_is_away_is_a_stop_on_the_page(as_manager: Client, item: SaleItem, settings: Settings) -> None:
-    paths = LINE.findall(text_at(as_manager, page_of(item)))
+    assert "This page was open too long" in text_at(as_manager, paths[-1], HX_Request="true")
+    assert last_result(item.sale_id) is None
     store_away(settings)
     assert "The reservation store does not answer" in text_at(as_manager, paths[4], HX_Request="true")
 
 
-def test_a_run_that_lacks_a_look_is_no_result(as_manager: Client, item: SaleItem) -> None:
-    paths = LINE.findall(text_at(as_manager, page_of(item)))
-    assert "This page was open too long" in text_at(as_manager, paths[-1], HX_Request="true")
-    assert last_result(item.sale_id) is None
-
-
-def test_staff_who_only_see_sales_do_not_look(client: Client, item: SaleItem) -> None:
+def test_the_page_of_the_sale_leads_there_but_not_those_who_only_see_sales(
+    client: Client, as_manager: Client, item: SaleItem
+) -> None:
+    assert f'href="{page_of(item)}"' in text_of(as_manager, admin_page(item.sale))
     client.force_login(employee("view_sale"))
     assert client.get(page_of(item)).status_code == 403
     assert "preflight" not in text_of(client, admin_page(item.sale))

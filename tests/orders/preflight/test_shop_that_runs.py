@@ -8,6 +8,7 @@ import pytest
 from django.utils import translation
 from pytest_django import Settings
 
+from orders.preflight.canaries import all_queues
 from orders.preflight.finding import Verdict
 from orders.preflight.limit_look import client_chooses_address, look_at_limits
 from orders.preflight.page_look import look_at_pages, paths_of
@@ -20,37 +21,54 @@ from tests.steps.shop import make_item
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_command_sees_workers_and_pages_and_has_a_mail_sent(item: SaleItem) -> None:
-    with live_processes(names=("web", "worker", "errands")) as (url, _processes):
-        done = subprocess.run(
-            [sys.executable, "manage.py", "sale_preflight", str(item.sale_id), "--mail-to", "staff@shop.example"],
-            env={**os.environ, **environment(), "SHOP_URL": url},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-    assert "2 worker processes write them" in done.stdout, done.stderr
-    assert f"✓ {len(paths_of(item.sale))} public pages and live figures answer at {url}" in done.stdout
-    assert "✓ The mail server took the test mail of 0\xa0minutes ago." in done.stdout
-    assert "✓ The limits have room:" in done.stdout
+def look(item: SaleItem, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "sale_preflight", str(item.sale_id), *arguments],
+        env={**os.environ, **environment(), "SHOP_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
-def test_a_page_that_is_missing_or_broken_is_a_stop(item: SaleItem, settings: Settings) -> None:
-    with live_web() as settings.SHOP_URL:
+def test_the_command_sees_workers_and_pages_has_a_mail_sent_and_names_queues_without_a_worker(
+    item: SaleItem, settings: Settings
+) -> None:
+    with live_processes(names=("web", "worker", "errands"), TRUSTED_PROXIES="0") as (url, processes):
+        settings.TRUSTED_PROXIES, settings.SHOP_URL = 1, url
+        assert not client_chooses_address()
+        all_run = look(item, url, "--mail-to", "staff@shop.example")
+        processes["worker"].kill()
+        one_is_away = look(item, url)
+    assert not client_chooses_address(), "nobody answers"
+    assert "2 worker processes write them" in all_run.stdout, all_run.stderr
+    assert f"✓ {len(paths_of(item.sale))} public pages and live figures answer at {url}" in all_run.stdout
+    assert "✓ The mail server took the test mail of 0\xa0minutes ago." in all_run.stdout
+    assert "✓ The limits have room:" in all_run.stdout
+    others = [queue for queue in all_queues() if queue not in ("payments", "mail")]
+    assert len(others) >= 4
+    assert f"✗ No worker takes messages of these queues: {', '.join(others)}." in one_is_away.stdout
+    assert "✓ Published, and the reservation store has all its items." in one_is_away.stdout
+    assert one_is_away.returncode == 1
+
+
+def test_a_missing_page_is_a_stop_and_so_is_a_client_that_writes_its_own_address(
+    item: SaleItem, product: Product, settings: Settings
+) -> None:
+    draft = make_item(product, published=False)
+    # The web server trusts a proxy, and there is none.
+    settings.TRUSTED_PROXIES = 1
+    with live_web(TRUSTED_PROXIES="1") as settings.SHOP_URL:
+        assert client_chooses_address()
+        assert next(look_at_limits(item.sale)).verdict is Verdict.STOP
+        (found,) = look_at_pages(draft.sale)
+        assert (found.verdict, "comes with its publishing" in str(found.text)) == (Verdict.WARNING, True)
         assert [finding.verdict for finding in look_at_pages(item.sale)] == [Verdict.GOOD]
         Product.objects.filter(pk=item.variant.product_id).update(is_active=False)
         item.sale.pk = 987_654_321
         missing = [str(finding.text) for finding in look_at_pages(item.sale) if finding.verdict is Verdict.STOP]
     assert any("/sales/987654321/ is answered with 404" in text for text in missing)
     assert any("/zh-hans/sales/987654321/" in text for text in missing)
-
-
-def test_a_draft_has_no_page_yet(product: Product, settings: Settings) -> None:
-    item = make_item(product, published=False)
-    with live_web() as settings.SHOP_URL:
-        (found,) = look_at_pages(item.sale)
-    assert found.verdict is Verdict.WARNING
-    assert "comes with its publishing" in str(found.text)
 
 
 def test_a_shop_that_is_not_reached_or_silent_ends_the_look(item: SaleItem, settings: Settings) -> None:
@@ -63,17 +81,6 @@ def test_a_shop_that_is_not_reached_or_silent_ends_the_look(item: SaleItem, sett
     assert "timed out" in str(found.text)
     with translation.override("zh-hans"):
         assert "本机无法" in str(found.text)
-
-
-def test_a_client_that_writes_its_own_address_is_found_out(item: SaleItem, settings: Settings) -> None:
-    settings.TRUSTED_PROXIES = 1
-    # The web server trusts a proxy, and there is none.
-    with live_web(TRUSTED_PROXIES="1") as settings.SHOP_URL:
-        assert client_chooses_address()
-        assert next(look_at_limits(item.sale)).verdict is Verdict.STOP
-    with live_web(TRUSTED_PROXIES="0") as settings.SHOP_URL:
-        assert not client_chooses_address()
-    assert not client_chooses_address(), "nobody answers"
 
 
 def test_limits_are_compared_with_the_buyers_that_are_expected(product: Product, settings: Settings) -> None:

@@ -24,7 +24,7 @@ from orders.rehearsal.plan import BUYERS_FROM, Refused, shadow_items, spread
 from seckill import ledger
 from seckill.items.shadow import SHADOWS_FROM
 from seckill.live import answer_counts
-from seckill.models import SaleChange, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes.passes import new_reservation_id
 from seckill.store.keys import keys_of
@@ -127,29 +127,24 @@ def test_the_sweep_removes_what_a_killed_process_left(coming: SaleItem, store: A
     assert running.start(coming.sale, buyers=100).is_running
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"on": False}, "switched off"),
-        ({"opens": 600}, "opens in less than 15 minutes"),
-        ({"opens": -600}, "or is open already"),
-        ({"opens": -7200, "closes": -60}, "has ended"),
-        ({"items": False}, "no items yet"),
-    ],
-    ids=str,
-)
-def test_when_a_sale_is_not_rehearsed(coming: SaleItem, settings: Settings, change: dict[str, Any], text: str) -> None:
-    settings.REHEARSALS = change.get("on", True)
-    sale, now = coming.sale, timezone.now()
-    sale.opens_at = now + timedelta(seconds=change.get("opens", 7200))
-    sale.closes_at = now + timedelta(seconds=change.get("closes", 9000))
-    sale.save()
-    if not change.get("items", True):
-        sale.items.all().delete()
-    with pytest.raises(CommandError, match=text) as refused:
-        call_command("sale_rehearsal", str(sale.pk))
-    assert refused.value.returncode == 2
-    assert not Rehearsal.objects.exists()
+def test_when_a_sale_is_not_rehearsed(coming: SaleItem, settings: Settings) -> None:
+    def refuses(text: str, opens: int = 7200, closes: int = 9000) -> None:
+        now = timezone.now()
+        window = {"opens_at": now + timedelta(seconds=opens), "closes_at": now + timedelta(seconds=closes)}
+        Sale.objects.update(**window)
+        with pytest.raises(CommandError, match=text) as refused:
+            call_command("sale_rehearsal", str(coming.sale_id))
+        assert refused.value.returncode == 2
+        assert not Rehearsal.objects.exists()
+
+    refuses("opens in less than 15 minutes", opens=600)
+    refuses("or is open already", opens=-600)
+    refuses("has ended", opens=-7200, closes=-60)
+    settings.REHEARSALS = False
+    refuses("switched off")
+    settings.REHEARSALS = True
+    coming.delete()
+    refuses("no items yet")
 
 
 class NotThisShop(BaseHTTPRequestHandler):

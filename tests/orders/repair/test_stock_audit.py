@@ -58,8 +58,9 @@ def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: 
 
 def refund_some(order: Order, *, units: int, units_back: bool) -> None:
     (line,) = order.lines.all()
+    units_of_line = {line.pk: units}
     wish = RefundRequest(
-        refund_id=uuid4(), amount_minor=units * 5000, units_of_line={line.pk: units}, units_back=units_back
+        refund_id=uuid4(), amount_minor=units * 5000, units_of_line=units_of_line, units_back=units_back
     )
     assert lifecycle.refund_amount(order_id=order.pk, request=wish) is RefundOutcome.STARTED
 
@@ -89,32 +90,24 @@ def test_the_last_part_of_an_order_leaves_the_units_where_staff_said(buyer: User
     assert Order.objects.get().status == OrderStatus.REFUND_DUE
     assert units_in(tea)[2] == 2
     assert audit_stock().differences == []
-
-
-def test_a_wrong_counter_is_found_beside_refunds_of_parts(buyer: User, tea: Variant) -> None:
-    order = held_order(buyer, tea, units=5)
-    assert lifecycle.pay(order_id=order.pk)
-    refund_some(order, units=2, units_back=True)
     # As if the units had not come back.
     Variant.objects.update(sold=5)
     (difference,) = audit_stock().differences
-    assert str(difference) == "SKU-tea: sold, by counter and orders: 5 and 3"
+    assert str(difference) == "SKU-tea: sold, by counter and orders: 5 and 2"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "what"),
-    [
-        ({"available": 7}, "available, by counter and journal"),
-        ({"held": 5}, "held, by counter and orders"),
-        ({"sold": 5}, "sold, by counter and orders"),
-    ],
-)
-def test_a_counter_that_was_changed_by_hand_is_found(
-    buyer: User, tea: Variant, wrong: dict[str, int], what: str
-) -> None:
+def test_a_counter_that_was_changed_by_hand_is_found(buyer: User, tea: Variant) -> None:
     held_order(buyer, tea, units=2)
-    Variant.objects.update(**wrong)
-    assert what in {difference.what for difference in audit_stock().differences}
+    agrees = "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
+    assert run_command("stock_audit") == agrees
+    right = {"available": 48, "held": 2, "sold": 0}
+    for counter, wrong, what in (
+        ("available", 7, "available, by counter and journal"),
+        ("held", 5, "held, by counter and orders"),
+        ("sold", 5, "sold, by counter and orders"),
+    ):
+        Variant.objects.update(**right | {counter: wrong})
+        assert what in {difference.what for difference in audit_stock().differences}
     out = StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("stock_audit", stdout=out)
@@ -127,10 +120,3 @@ def test_units_of_a_sale_that_the_journal_does_not_know_are_found(tea: Variant) 
     SaleItem.objects.update(quantity=11)
     (difference,) = audit_stock().differences
     assert str(difference) == "SKU-tea: given to sales, by sales and journal: 11 and 10"
-
-
-def test_the_command_says_that_all_agrees(tea: Variant) -> None:
-    assert (
-        run_command("stock_audit")
-        == "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
-    )

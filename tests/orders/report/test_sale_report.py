@@ -85,6 +85,12 @@ def test_it_says_what_was_asked_for_sold_and_returned(sold: SaleItem) -> None:
     assert (found.sums.countries, found.sums.languages) == ({"CN": 1, "DE": 2}, {"en": 1, "zh-hans": 4})
     # Forty who heard that there are not enough, of whom five in six pay: more than twice the stock.
     assert (found.more_stock.missed, found.more_stock.more_units, found.more_stock.in_all) == (40, 5, 9)
+    # It is of one sale.
+    other = make_item(goods("cup", price_minor=9900).product)
+    reserve_often(other, 2)
+    drained(other)
+    let_deadlines_pass()
+    assert (report(sold).total.units, report(other).total.units) == (6, 2)
 
 
 def test_it_says_which_faults_there_were(sold: SaleItem) -> None:
@@ -173,11 +179,3 @@ def test_many_orders_and_items_take_no_more_statements(as_manager: Client, sold:
     Order.objects.filter(lines__sale_item=more).update(reserved_at=F("reserved_at") + timedelta(hours=5))
     assert statements_for(as_manager, page_of(sold)) == few
     assert few <= 20
-
-
-def test_it_is_of_one_sale(sold: SaleItem) -> None:
-    other = make_item(goods("cup", price_minor=9900).product)
-    reserve_often(other, 2)
-    drained(other)
-    let_deadlines_pass()
-    assert (report(sold).total.units, report(other).total.units) == (6, 2)

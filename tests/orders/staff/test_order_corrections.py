@@ -74,35 +74,28 @@ def test_the_delivery_address_is_corrected_and_the_history_says_what_and_who(cli
     assert (moment.what.startswith("Delivery address changed"), moment.by) == (True, "manager")
 
 
-def test_an_address_that_says_the_same_is_no_change(client: Client, order: Order) -> None:
+def test_a_wrong_address_is_asked_for_again_and_the_same_is_no_change(client: Client, order: Order) -> None:
     correct(client, order)
     assert "Delivery address changed" not in history(client, order)
-
-
-def test_a_wrong_address_is_asked_for_again(client: Client, order: Order) -> None:
     for wrong in ({"name": ""}, {"country": "XX"}, {"postcode": ""}, {"line1": "x" * 201}):
         correct(client, order, **wrong)
         assert ShippingAddress.objects.get().line1 == ADDRESS["line1"], wrong
-
-
-def test_an_order_without_an_address_gets_one(client: Client, order: Order) -> None:
+    # The parcel stays in the country that its delivery was paid for.
+    Order.objects.update(shipping_name="Post")
+    correct(client, order, country="DE", postcode="10115", city="Berlin")
+    assert ShippingAddress.objects.get().country == "CN"
+    # An order without an address gets one.
     ShippingAddress.objects.all().delete()
     correct(client, order)
     assert ShippingAddress.objects.get().city == ADDRESS["city"]
 
 
-def test_the_parcel_stays_in_the_country_that_its_delivery_was_paid_for(client: Client, order: Order) -> None:
-    Order.objects.update(shipping_name="Post")
-    correct(client, order, country="DE", postcode="10115", city="Berlin")
-    assert ShippingAddress.objects.get().country == "CN"
-
-
-@pytest.mark.parametrize("status", [OrderStatus.SHIPPED, OrderStatus.CANCELLED, OrderStatus.REFUND_DUE])
-def test_what_has_left_or_ended_keeps_its_address(client: Client, order: Order, status: OrderStatus) -> None:
-    Order.objects.update(status=status)
-    assert address_page(order) not in client.get(admin_page(order)).content.decode()
-    assert messages_on(client.get(address_page(order), follow=True)) == [FIXED]
-    assert messages_on(correct(client, order, line1="Nanjing Road 9")) == [FIXED]
+def test_what_has_left_or_ended_keeps_its_address(client: Client, order: Order) -> None:
+    for status in (OrderStatus.SHIPPED, OrderStatus.CANCELLED, OrderStatus.REFUND_DUE):
+        Order.objects.update(status=status)
+        assert address_page(order) not in client.get(admin_page(order)).content.decode()
+        assert messages_on(client.get(address_page(order), follow=True)) == [FIXED]
+        assert messages_on(correct(client, order, line1="Nanjing Road 9")) == [FIXED]
     assert ShippingAddress.objects.get().line1 == ADDRESS["line1"]
 
 

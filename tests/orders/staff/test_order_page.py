@@ -60,26 +60,20 @@ def test_the_buttons_are_those_that_the_status_allows(client: Client, order: Ord
         assert buttons_on_page(client, order) == buttons, status
 
 
-@pytest.mark.parametrize(
-    ("status", "step", "words"),
-    [
+def test_each_button_asks_first_and_leads_back_to_the_order(client: Client, order: Order) -> None:
+    for status, step, words in (
         (OrderStatus.AWAITING_PAYMENT, "record-payment", "19.00 CNY is due."),
         (OrderStatus.AWAITING_PAYMENT, "cancel", "Cancel 1 order?"),
         (OrderStatus.PAID, "ship", "The goods have left."),
         (OrderStatus.PAID, "refund", "At most 19.00 CNY."),
         (OrderStatus.SHIPPED, "complete", "The buyer has received the goods."),
-    ],
-)
-def test_each_button_asks_first_and_leads_back_to_the_order(
-    client: Client, order: Order, status: OrderStatus, step: str, words: str
-) -> None:
-    ended_at = None if status == OrderStatus.AWAITING_PAYMENT else order.created_at
-    Order.objects.update(status=status, ended_at=ended_at)
-    page = client.get(step_url(order, step)).content.decode()
-    assert words in page
-    assert order.shown_code in page
-    assert f'href="{ORDERS}{order.pk}/change/"' in page
-    assert Order.objects.get().status == status
+    ):
+        ended_at = None if status == OrderStatus.AWAITING_PAYMENT else order.created_at
+        Order.objects.update(status=status, ended_at=ended_at)
+        page = client.get(step_url(order, step)).content.decode()
+        for text in (words, order.shown_code, f'href="{ORDERS}{order.pk}/change/"'):
+            assert text in page, (step, text)
+        assert Order.objects.get().status == status
 
 
 def test_an_order_goes_from_payment_to_completion_on_its_own_page(client: Client, order: Order) -> None:
@@ -102,12 +96,6 @@ def test_a_wrong_amount_is_asked_for_again(client: Client, order: Order) -> None
     assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
 
 
-def test_cancelling_puts_the_units_back(client: Client, order: Order, item: SaleItem) -> None:
-    assert messages_on(press(client, order, "cancel")) == ["1 order is cancelled."]
-    item.refresh_from_db()
-    assert item.taken == 0
-
-
 def ask_refund(client: Client, order: Order, amount: str, **sent: Any) -> Any:
     return press(client, order, "refund", refund_id=str(uuid4()), amount=amount, **sent)
 
@@ -117,10 +105,8 @@ def test_a_whole_refund_keeps_the_units_unless_staff_say_otherwise(
     client: Client, order: Order, item: SaleItem, sent: dict[str, str], taken: int
 ) -> None:
     pay(client, order)
-    assert messages_on(ask_refund(client, order, "19.00", reason="broken", **sent)) == [
-        "Refund of 19.00 CNY. broken",
-        PAY_NOW,
-    ]
+    answer = ask_refund(client, order, "19.00", reason="broken", **sent)
+    assert messages_on(answer) == ["Refund of 19.00 CNY. broken", PAY_NOW]
     item.refresh_from_db()
     order.refresh_from_db()
     assert (item.taken, order.status) == (taken, OrderStatus.REFUND_DUE)
@@ -131,10 +117,8 @@ def test_parts_of_an_order_that_was_sent_are_refunded_until_nothing_is_left(clie
     pay(client, order)
     press(client, order, "ship")
     line = order.lines.get()
-    assert messages_on(ask_refund(client, order, "5.00", **{f"units-{line.pk}": "1"})) == [
-        "Refund of 5.00 CNY.",
-        PAY_NOW,
-    ]
+    answer = ask_refund(client, order, "5.00", **{f"units-{line.pk}": "1"})
+    assert messages_on(answer) == ["Refund of 5.00 CNY.", PAY_NOW]
     order.refresh_from_db()
     assert (order.status, order.refunded_minor) == (OrderStatus.SHIPPED, 500)
     for amount in ("14.01", "0", "-1", "1.001"):
@@ -154,13 +138,17 @@ def test_a_refund_form_that_is_sent_twice_refunds_once(client: Client, order: Or
     assert order.refunded_minor == 500
 
 
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_what_is_not_possible_any_more_is_said_and_changes_nothing(client: Client, order: Order, method: str) -> None:
-    # Given two managers with the same page, of whom one has cancelled
-    press(client, order, "cancel")
+def test_cancelling_puts_the_units_back_and_is_not_possible_any_more(
+    client: Client, order: Order, item: SaleItem
+) -> None:
+    # Given two managers with the same page, of whom one cancels
+    assert messages_on(press(client, order, "cancel")) == ["1 order is cancelled."]
+    item.refresh_from_db()
+    assert item.taken == 0
     # When the other one presses the button, or sends the form
-    answer = getattr(client, method)(step_url(order, "cancel"), {"confirmed": "yes"}, follow=True)
-    assert messages_on(answer) == [f"1 order was not cancelled: it was not awaiting payment. ({order.shown_code})"]
+    for send in (client.get, client.post):
+        answer = send(step_url(order, "cancel"), {"confirmed": "yes"}, follow=True)
+        assert messages_on(answer) == [f"1 order was not cancelled: it was not awaiting payment. ({order.shown_code})"]
 
 
 def test_who_may_only_look_has_no_buttons_and_cannot_press_them(client: Client, order: Order) -> None:
@@ -176,39 +164,30 @@ def test_an_unknown_button_or_order_is_404(client: Client, order: Order) -> None
     assert client.get(f"{ORDERS}{order.pk + 1}/cancel/now/").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("someone@example.com", "SOMEONE@", "example.com", "buyer"),
-        *("{number}", "{start}", "{without_dashes}", "{code}", "{said}"),
-    ],
-)
-def test_an_order_is_found_by_mail_address_user_name_and_number(
-    client: Client, order: Order, rival: User, text: str
+@pytest.mark.usefixtures("rival")
+def test_an_order_is_found_by_address_name_number_status_sale_and_product(
+    client: Client, order: Order, item: SaleItem
 ) -> None:
     number, code = str(order.number), order.code
     said = f"{code[:4].lower()} {code[4:]}"
-    text = text.format(number=number, start=number[:8], without_dashes=number.replace("-", ""), code=code, said=said)
-    assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 1
-
-
-@pytest.mark.parametrize("text", ["rival", "nobody@example.com", "ffffffff-0000", "zzz", "%"])
-def test_another_text_finds_nothing(client: Client, order: Order, rival: User, text: str) -> None:
-    assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 0
-
-
-def test_orders_are_filtered_by_sale_and_by_product(client: Client, order: Order, item: SaleItem) -> None:
-    for query, count in (
-        ({"lines__sale_item__sale__id__exact": item.sale_id}, 1),
-        ({"lines__sale_item__sale__id__exact": item.sale_id + 1}, 0),
-        ({"lines__variant__product__id__exact": item.variant.product_id}, 1),
-        ({"lines__variant__product__id__exact": item.variant.product_id + 1}, 0),
+    people = ("someone@example.com", "SOMEONE@", "example.com", "buyer")
+    for text in (*people, number, number[:8], number.replace("-", ""), code, said):
+        assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 1, text
+    for text in ("rival", "nobody@example.com", "ffffffff-0000", "zzz", "%"):
+        assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 0, text
+    for name, right, wrong in (
+        ("status__exact", "awaiting_payment", "paid"),
+        ("lines__sale_item__sale__id__exact", item.sale_id, item.sale_id + 1),
+        ("lines__variant__product__id__exact", item.variant.product_id, item.variant.product_id + 1),
     ):
-        assert client.get(ORDERS, query).context["cl"].result_count == count, query
+        for value, count in ((right, 1), (wrong, 0)):
+            assert client.get(ORDERS, {name: value}).context["cl"].result_count == count, (name, value)
 
 
 def test_shipping_keeps_carrier_and_tracking_number(client: Client, order: Order) -> None:
     pay(client, order)
+    assert "at most 100 characters" in press(client, order, "ship", tracking_number="x" * 101).content.decode()
+    assert Order.objects.get().status == OrderStatus.PAID
     press(client, order, "ship", carrier="SF Express", tracking_number="SF 1234 5678")
     order.refresh_from_db()
     assert (order.status, order.carrier, order.tracking_number) == (OrderStatus.SHIPPED, "SF Express", "SF 1234 5678")
@@ -227,21 +206,14 @@ def test_a_tracking_number_is_corrected_later_but_not_of_an_order_that_was_not_s
     pay(client, order)
     press(client, order, "ship", tracking_number="wrong")
     assert "wrong" in client.get(url).content.decode()
-    assert messages_on(client.post(url, {"carrier": "EMS", "tracking_number": "right"}, follow=True)) == [
-        "The tracking number is saved."
-    ]
+    answer = client.post(url, {"carrier": "EMS", "tracking_number": "right"}, follow=True)
+    assert messages_on(answer) == ["The tracking number is saved."]
     order.refresh_from_db()
     assert (order.carrier, order.tracking_number) == ("EMS", "right")
 
 
-def test_a_tracking_number_that_is_too_long_is_refused_and_nothing_is_shipped(client: Client, order: Order) -> None:
-    pay(client, order)
-    page = press(client, order, "ship", tracking_number="x" * 101).content.decode()
-    assert "at most 100 characters" in page
-    assert Order.objects.get().status == OrderStatus.PAID
-
-
 def test_the_packing_slip_has_address_articles_and_no_prices(client: Client, order: Order) -> None:
+    assert "The order has no address." in client.get(slips_page(order)).content.decode()
     ShippingAddress.objects.create(
         order=order, name="王小明", line1="人民路 1 号", city="上海", postcode="200000", country="CN", phone="12345"
     )
@@ -281,10 +253,6 @@ def test_a_part_that_was_refunded_before_shipping_is_not_sent(client: Client, bu
     assert "3 × CN¥19.00 · 1 refunded = CN¥57.00" in sent.body
     client.force_login(buyer)
     assert re.search(r"3 × CN¥19.00\s+· 1 refunded", client.get(order.get_absolute_url()).content.decode())
-
-
-def test_a_packing_slip_without_an_address_says_so(client: Client, order: Order) -> None:
-    assert "The order has no address." in client.get(slips_page(order)).content.decode()
 
 
 def test_an_order_of_a_guest_has_a_page_and_is_found_by_address(client: Client, order: Order) -> None:

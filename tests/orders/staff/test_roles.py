@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 ROLES = ("Shop manager", "Support", "Warehouse", "Analyst", "Read-only")
 
 
-@pytest.fixture
-def roles() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _roles(rows_of_the_file: None) -> None:
     call_command("staff_roles")
 
 
@@ -39,7 +39,7 @@ def step_of(order: Order, step: str) -> str:
     return reverse("admin:orders_order_step", args=[order.pk, step])
 
 
-def test_a_packer_ships_and_cannot_refund(client: Client, roles: None, paid: Order) -> None:
+def test_a_packer_ships_and_cannot_refund(client: Client, paid: Order) -> None:
     signed_in_as(client, "Warehouse")
     for step in set(STEPS) - {"ship", "complete"}:
         assert client.post(step_of(paid, step), {"amount": "19.00"}).status_code == 403, step
@@ -54,7 +54,7 @@ def test_a_packer_ships_and_cannot_refund(client: Client, roles: None, paid: Ord
     assert (paid.status, paid.carrier) == (OrderStatus.COMPLETED, "SF")
 
 
-def test_support_refunds_and_changes_no_sale(client: Client, roles: None, paid: Order, item: SaleItem) -> None:
+def test_support_refunds_and_changes_no_sale(client: Client, paid: Order, item: SaleItem) -> None:
     signed_in_as(client, "Support")
     assert client.get(step_of(paid, "refund")).status_code == 200
     assert client.get(control_page(item, SaleChange.Kind.PAUSE)).status_code == 403
@@ -62,7 +62,7 @@ def test_support_refunds_and_changes_no_sale(client: Client, roles: None, paid: 
 
 
 def test_who_corrects_an_address_makes_no_superuser_and_sets_no_password(
-    client: Client, roles: None, shop_manager: User, buyer: User
+    client: Client, shop_manager: User, buyer: User
 ) -> None:
     me = signed_in_as(client, "Support")
     assert me.has_perm("shop.change_address")
@@ -79,7 +79,7 @@ def test_who_corrects_an_address_makes_no_superuser_and_sets_no_password(
 
 
 @pytest.mark.parametrize("role", ["Analyst", "Read-only"])
-def test_these_roles_change_nothing(client: Client, roles: None, paid: Order, item: SaleItem, role: str) -> None:
+def test_these_roles_change_nothing(client: Client, paid: Order, item: SaleItem, role: str) -> None:
     me = signed_in_as(client, role)
     assert all(name.split(".")[1].startswith("view_") for name in me.get_all_permissions())
     assert client.get(admin_page(paid)).status_code == 200
@@ -88,14 +88,14 @@ def test_these_roles_change_nothing(client: Client, roles: None, paid: Order, it
     assert client.get("/admin/shop/customer/").status_code == (403 if role == "Analyst" else 200)
 
 
-def test_a_shop_manager_runs_sales_and_gives_no_rights(client: Client, roles: None, item: SaleItem) -> None:
+def test_a_shop_manager_runs_sales_and_gives_no_rights(client: Client, item: SaleItem) -> None:
     me = signed_in_as(client, "Shop manager")
     assert client.get(reverse("admin:seckill_sale_publish", args=[item.sale_id])).status_code == 302
     assert client.get("/admin/auth/group/").status_code == 403
     assert not me.get_all_permissions() & {"auth.add_user", "auth.change_group", "auth.change_permission"}
 
 
-def test_repeating_it_changes_nothing_and_resetting_takes_back_what_was_changed(roles: None) -> None:
+def test_repeating_it_changes_nothing_and_resetting_takes_back_what_was_changed() -> None:
     group = Group.objects.get(name="Warehouse")
     as_made = set(group.permissions.all())
     group.permissions.set(Permission.objects.filter(codename="change_order"))
