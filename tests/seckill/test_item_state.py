@@ -12,9 +12,8 @@ from seckill.items.item_state import BuyerUnits, Condition, Totals
 from seckill.ledger_words import Adjusted, Hold, RestoreAs
 from seckill.outcomes import Outcome
 from seckill.store.keys import keys_of
-from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.checked_item import DEADLINE_MS, ITEM_ID, CheckedItem
 
-DEADLINE_MS = 1767226500012
 TERMS = ["state", "opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "price_minor", "currency", "held", "sold"]
 
 
@@ -274,7 +273,7 @@ def test_holds_are_found_in_the_order_asked_for(checked_item: CheckedItem) -> No
     checked_item.publish()
     ids = [checked_item.new_id() for _ in range(3)]
     for reservation_id, state in zip(ids, (RestoreAs.HELD, RestoreAs.SOLD, RestoreAs.ENDED), strict=True):
-        checked_item.restore(reservation_id, state=state, deadline_ms=DEADLINE_MS)
+        checked_item.restore(reservation_id, state=state)
     holds = [Hold(state=state, buyer_id=7, units=1, deadline_ms=DEADLINE_MS) for state in ("held", "sold", "ended")]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[*ids, checked_item.new_id()]) == [*holds, None]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[]) == []

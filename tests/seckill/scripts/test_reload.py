@@ -14,49 +14,49 @@ from tests.own_store import as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
-def test_every_verb_works_right_after_the_scripts_were_lost(checked_item: CheckedItem) -> None:
-    checked_item.client.script_flush()
-    assert checked_item.publish() == Published.PUBLISHED
-    checked_item.client.script_flush()
-    first, second = checked_item.held(), checked_item.held()
-    checked_item.client.script_flush()
-    assert checked_item.confirm(first) == Confirmed.CONFIRMED
-    checked_item.client.script_flush()
-    assert checked_item.release(second) == Released.RELEASED
-    checked_item.client.script_flush()
-    assert checked_item.adjust(units=1).word == Adjusted.ADJUSTED
-    checked_item.client.script_flush()
-    assert checked_item.restore(second, state=RestoreAs.HELD) == Restored.RESTORED
+def test_every_verb_works_right_after_the_scripts_were_lost(item: CheckedItem) -> None:
+    item.client.script_flush()
+    assert item.publish() == Published.PUBLISHED
+    item.client.script_flush()
+    first, second = item.held(), item.held()
+    item.client.script_flush()
+    assert item.confirm(first) == Confirmed.CONFIRMED
+    item.client.script_flush()
+    assert item.release(second) == Released.RELEASED
+    item.client.script_flush()
+    assert item.adjust(units=1).word == Adjusted.ADJUSTED
+    item.client.script_flush()
+    assert item.restore(second, state=RestoreAs.HELD) == Restored.RESTORED
 
 
-def test_a_script_is_loaded_once(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    checked_item.client.script_flush()
-    checked_item.guarded = False
-    before = checked_item.store.calls()
-    checked_item.held()
-    checked_item.held()
-    after = checked_item.store.calls()
+def test_a_script_is_loaded_once(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    item.client.script_flush()
+    item.guarded = False
+    before = item.store.calls()
+    item.held()
+    item.held()
+    after = item.store.calls()
     assert after["eval"] - before.get("eval", 0) == 1
     assert after["evalsha"] - before.get("evalsha", 0) == 2
 
 
-def test_many_calls_work_right_after_the_scripts_were_lost(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    ids = [checked_item.held() for _ in range(4)]
-    checked_item.client.script_flush()
+def test_many_calls_work_right_after_the_scripts_were_lost(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    ids = [item.held() for _ in range(4)]
+    item.client.script_flush()
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids[:2]) == [Confirmed.CONFIRMED] * 2
-    checked_item.client.script_flush()
+    item.client.script_flush()
     answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=ReleaseReason.CANCELLED)
     assert answers == [Released.RELEASED] * 2
-    checked_item.check_invariants()
+    item.check_invariants()
 
 
 def test_each_call_takes_effect_once_if_the_script_is_lost_between_them(
-    checked_item: CheckedItem, monkeypatch: pytest.MonkeyPatch
+    item: CheckedItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked_item.publish(per_buyer_max=5)
-    first, second = checked_item.held(), checked_item.held()
+    item.publish(per_buyer_max=5)
+    first, second = item.held(), item.held()
 
     class Forgetful(scripts.Script):
         """Loses its script after the first of the calls, as if SCRIPT FLUSH came in between."""
@@ -71,33 +71,33 @@ def test_each_call_takes_effect_once_if_the_script_is_lost_between_them(
     monkeypatch.setattr(scripts, "CONFIRM", Forgetful("confirm"))
     answers = ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second])
     assert answers == [Confirmed.ALREADY_CONFIRMED, Confirmed.CONFIRMED]
-    assert checked_item.counters() == ("3", "0", "2")
+    assert item.counters() == ("3", "0", "2")
 
 
-def test_a_script_can_be_loaded_into_a_full_store(checked_item: CheckedItem) -> None:
-    checked_item.publish(quantity=2)
-    first, second = checked_item.held(), checked_item.held()
-    with checked_item.store.full():
-        for call in loading_all(checked_item):
+def test_a_script_can_be_loaded_into_a_full_store(item: CheckedItem) -> None:
+    item.publish(quantity=2)
+    first, second = item.held(), item.held()
+    with item.store.full():
+        for call in loading_all(item):
             call()
-        checked_item.client.script_flush()
-        assert checked_item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
-        checked_item.client.script_flush()
-        assert checked_item.confirm(first) == Confirmed.CONFIRMED
-        checked_item.client.script_flush()
-        assert checked_item.release(second) == Released.RELEASED
-        checked_item.client.script_flush()
-        assert checked_item.restore(second, state=RestoreAs.SOLD) == Restored.RESTORED
-        checked_item.client.script_flush()
-        assert checked_item.adjust(state="paused").word == Adjusted.ADJUSTED
-        assert checked_item.adjust(state="open").word == Adjusted.ADJUSTED
-        assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
-        checked_item.client.script_flush()
+        item.client.script_flush()
+        assert item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
+        item.client.script_flush()
+        assert item.confirm(first) == Confirmed.CONFIRMED
+        item.client.script_flush()
+        assert item.release(second) == Released.RELEASED
+        item.client.script_flush()
+        assert item.restore(second, state=RestoreAs.SOLD) == Restored.RESTORED
+        item.client.script_flush()
+        assert item.adjust(state="paused").word == Adjusted.ADJUSTED
+        assert item.adjust(state="open").word == Adjusted.ADJUSTED
+        assert item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
+        item.client.script_flush()
         with pytest.raises(StoreUnreachable, match="maxmemory"):
-            checked_item.reserve(buyer=8)
+            item.reserve(buyer=8)
 
 
-def loading_all(checked_item: CheckedItem) -> list[Callable[[], object]]:
+def loading_all(item: CheckedItem) -> list[Callable[[], object]]:
     """SCRIPT LOAD of each verb."""
     verbs = (
         scripts.PUBLISH,
@@ -107,21 +107,21 @@ def loading_all(checked_item: CheckedItem) -> list[Callable[[], object]]:
         scripts.ADJUST,
         scripts.RESTORE,
     )
-    return [lambda verb=verb: checked_item.client.script_load(verb.source) for verb in verbs]  # type: ignore[misc]
+    return [lambda verb=verb: item.client.script_load(verb.source) for verb in verbs]  # type: ignore[misc]
 
 
 def test_after_a_restart_the_scripts_are_loaded_and_nothing_is_lost(tmp_path: Path) -> None:
     with running(tmp_path) as own_store, as_reservation_store(own_store):
-        checked_item = CheckedItem(own_store)
-        checked_item.publish()
-        first, second = checked_item.held(), checked_item.held()
-        before = checked_item.dump()
+        item = CheckedItem(own_store)
+        item.publish()
+        first, second = item.held(), item.held()
+        before = item.dump()
         own_store.kill()
         own_store.start()
-        assert checked_item.dump() == before
-        assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
-        checked_item.mark_verified()
-        assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
-        assert checked_item.confirm(first) == Confirmed.CONFIRMED
-        assert checked_item.release(second) == Released.RELEASED
-        assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
+        assert item.dump() == before
+        assert item.reserve(first).outcome == Outcome.UNAVAILABLE
+        item.mark_verified()
+        assert item.reserve(first).outcome == Outcome.ALREADY_RESERVED
+        assert item.confirm(first) == Confirmed.CONFIRMED
+        assert item.release(second) == Released.RELEASED
+        assert item.reserve(buyer=8).outcome == Outcome.RESERVED
