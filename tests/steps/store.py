@@ -9,6 +9,7 @@ from pytest_django import Settings
 from seckill import ledger
 from seckill.line import line_ledger
 from seckill.models import SaleItem
+from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of
 
 
@@ -34,6 +35,14 @@ def store_away(settings: LazySettings | Settings, name: str = "seckill") -> Any:
     former = settings.CACHES
     settings.CACHES = {**former, name: {**former[name], "LOCATION": "redis://127.0.0.1:1/0"}}
     return former
+
+
+def store_answers() -> bool:
+    try:
+        ledger.clock_ms(item_id=1)
+    except StoreUnreachable:
+        return False
+    return True
 
 
 class StoredItem:

@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+import pytest
+
 from seckill.items import item_state
 from seckill.ledger import AdjustAnswer
 from seckill.ledger_words import Adjusted, RestoreAs, Restored
@@ -21,20 +23,6 @@ def test_added_units_are_left_and_the_answer_gives_the_figures(item: CheckedItem
     )
     assert item.item()["quantity"] == "8"
     assert item.counters() == ("5", "1", "2")
-
-
-def test_withdrawn_units_are_not_left_any_more(item: CheckedItem) -> None:
-    item.publish(quantity=5)
-    item.held()
-    answer = item.adjust(units=-4)
-    assert (answer.word, answer.quantity, answer.left, answer.held) == (Adjusted.ADJUSTED, 1, 0, 1)
-    assert item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
-
-
-def test_all_units_but_one_can_be_withdrawn_from_an_untouched_item(item: CheckedItem) -> None:
-    item.publish(quantity=5)
-    answer = item.adjust(units=-4)
-    assert (answer.word, answer.quantity, answer.left) == (Adjusted.ADJUSTED, 1, 1)
 
 
 def test_units_added_to_a_sold_out_item_can_be_had(item: CheckedItem) -> None:
@@ -95,13 +83,6 @@ def test_a_change_alters_what_it_names_and_nothing_else(item: CheckedItem) -> No
     assert item.item() == before | changed
 
 
-def test_one_call_can_change_everything(item: CheckedItem) -> None:
-    item.publish(quantity=5)
-    answer = item.adjust(units=-1, state="paused", closes_ms=1767229200000, per_buyer_max=3)
-    assert answer == AdjustAnswer(Adjusted.ADJUSTED, quantity=4, left=4, held=0, sold=0, closes_ms=1767229200000)
-    assert (item.item()["state"], item.item()["per_buyer_max"]) == ("paused", "3")
-
-
 def test_the_operation_is_noted_with_its_time(item: CheckedItem) -> None:
     item.publish()
     operation_id = uuid4()
@@ -135,21 +116,18 @@ def test_an_unlimited_item_has_terms_but_no_units_to_change(item: CheckedItem) -
 # --- too few left ---
 
 
-def test_what_is_held_or_sold_cannot_be_withdrawn(item: CheckedItem) -> None:
+@pytest.mark.parametrize("taken", [0, 1, 2])
+def test_all_units_that_are_left_can_be_withdrawn_and_no_more(item: CheckedItem, taken: int) -> None:
     item.publish(quantity=5)
-    item.held()
-    item.sold(buyer=8)
-    answer = item.adjust(units=-4)
-    assert (answer.word, answer.quantity, answer.left, answer.held, answer.sold) == (Adjusted.TOO_FEW_LEFT, 5, 3, 1, 1)
-    assert item.adjust(units=-3).word == Adjusted.ADJUSTED
-
-
-def test_all_free_units_can_be_withdrawn_and_no_more(item: CheckedItem) -> None:
-    item.publish(quantity=5)
-    assert item.adjust(units=-6).word == Adjusted.TOO_FEW_LEFT
-    answer = item.adjust(units=-5)
-    assert (answer.word, answer.quantity, answer.left) == (Adjusted.ADJUSTED, 0, 0)
+    for state in ("held", "sold")[:taken]:
+        getattr(item, state)()
+    held, sold, closes_ms = int(taken > 0), int(taken > 1), int(item.item()["closes_ms"])
+    refused = AdjustAnswer(Adjusted.TOO_FEW_LEFT, 5, 5 - taken, held, sold, closes_ms)
+    assert item.adjust(units=taken - 6) == refused
+    assert item.adjust(units=taken - 5) == AdjustAnswer(Adjusted.ADJUSTED, taken, 0, held, sold, closes_ms)
     assert item.adjust(units=-1).word == Adjusted.TOO_FEW_LEFT
+    expected = {0: Outcome.SOLD_OUT, 1: Outcome.HELD_BY_OTHERS, 2: Outcome.HELD_BY_OTHERS}
+    assert item.reserve(buyer=8).outcome == expected[taken]
 
 
 def test_a_refused_change_changes_none_of_its_parts_and_may_be_tried_again(item: CheckedItem) -> None:
@@ -179,18 +157,12 @@ def test_an_operation_is_applied_once_and_the_answer_has_the_present_figures(ite
     assert (answer.word, answer.quantity, answer.left, answer.held) == (Adjusted.ALREADY_APPLIED, 7, 6, 1)
 
 
-def test_already_applied_comes_before_a_refusal(item: CheckedItem) -> None:
-    item.publish(quantity=5)
+@pytest.mark.parametrize("quantity", [5, None])
+def test_already_applied_comes_before_a_refusal(item: CheckedItem, quantity: int | None) -> None:
+    item.publish(quantity=quantity)
     operation_id = uuid4()
-    assert item.adjust(operation_id, units=-4).word == Adjusted.ADJUSTED
+    assert item.adjust(operation_id, units=-4 if quantity else 0, state="paused").word == Adjusted.ADJUSTED
     assert item.adjust(operation_id, units=-4).word == Adjusted.ALREADY_APPLIED
-
-
-def test_already_applied_comes_before_unlimited(item: CheckedItem) -> None:
-    item.publish(quantity=None)
-    operation_id = uuid4()
-    item.adjust(operation_id, state="paused")
-    assert item.adjust(operation_id, units=1).word == Adjusted.ALREADY_APPLIED
 
 
 # --- unavailable ---

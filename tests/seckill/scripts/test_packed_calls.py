@@ -9,14 +9,14 @@ import pytest
 from django_redis import get_redis_connection
 from redis.connection import Connection
 
-from seckill import ledger
 from seckill.outcomes import Outcome
 from seckill.store.barrier import PinnedConnection
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.scripts import Script, packed
 from tests.processes import wait_until
-from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.checked_item import CheckedItem
+from tests.steps.store import store_answers
 
 ECHO = Script("echo", "return {KEYS[1], KEYS[2] or '', ARGV[1], ARGV[2] or '', tostring(#KEYS), tostring(#ARGV)}")
 
@@ -57,16 +57,8 @@ def test_a_reply_that_comes_too_late_is_not_given_to_the_next_call(item: Checked
         finally:
             os.kill(item.store.process.pid or 0, signal.SIGCONT)
         assert raised.value.cause is Cause.TIMEOUT
-        wait_until(answers, seconds_max=5)
+        wait_until(store_answers, seconds_max=5)
         assert item.reserve(buyer=8, units=2).units == 2
-
-
-def answers() -> bool:
-    try:
-        ledger.clock_ms(item_id=ITEM_ID)
-    except StoreUnreachable:
-        return False
-    return True
 
 
 def test_a_call_that_was_interrupted_leaves_no_reply_behind(item: CheckedItem) -> None:

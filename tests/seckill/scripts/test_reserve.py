@@ -296,6 +296,7 @@ def test_a_full_store_still_refuses_with_the_right_word(item: CheckedItem) -> No
     item.publish(quantity=1)
     item.held()
     with item.store.full():
+        item.client.script_flush()
         assert item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
 
 

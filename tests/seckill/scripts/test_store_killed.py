@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -67,28 +68,27 @@ def kill_after(store: OwnStore, told_yes: list[UUID]) -> None:
 
 
 def test_a_store_that_is_down_is_a_fault_and_not_a_refusal(durable_item: CheckedItem) -> None:
-    durable_item.publish()
-    reservation_id = durable_item.held()
-    durable_item.store.kill()
-    with pytest.raises(StoreUnreachable):
-        durable_item.reserve()
-    with pytest.raises(StoreUnreachable):
-        durable_item.confirm(reservation_id)
-    with pytest.raises(StoreUnreachable):
-        durable_item.release(reservation_id)
-    with pytest.raises(StoreUnreachable):
-        ledger.read(item_id=ITEM_ID)
-    durable_item.store.start()
-    durable_item.mark_verified()
-    assert durable_item.reserve(reservation_id).outcome == Outcome.ALREADY_RESERVED
+    item = durable_item
+    item.publish()
+    reservation_id = item.held()
+    item.store.kill()
+    calls = (item.reserve, partial(item.confirm, reservation_id), partial(item.release, reservation_id))
+    for call in (*calls, partial(ledger.read, item_id=ITEM_ID)):
+        with pytest.raises(StoreUnreachable):
+            call()
+    item.store.start()
+    item.mark_verified()
+    assert item.reserve(reservation_id).outcome == Outcome.ALREADY_RESERVED
 
 
 def test_a_store_that_was_restarted_is_unavailable_until_it_is_verified(durable_item: CheckedItem) -> None:
     item = durable_item
     item.publish(quantity=2)
     first, second = item.held(), item.held()
+    before = item.dump()
     item.store.kill()
     item.store.start()
+    assert item.dump() == before
     assert item.reserve(first).outcome == Outcome.UNAVAILABLE
     assert item.reserve(buyer=8).outcome == Outcome.UNAVAILABLE
     assert ledger.read(item_id=ITEM_ID) is None
