@@ -258,7 +258,7 @@ class CheckedItem(StoredItem):
         return reservation_id
 
     def leave(self, reservation_id: UUID, *, buyer: int = 7) -> Departed:
-        asked = {"item_id": ITEM_ID, "reservation_id": reservation_id, "buyer_id": buyer}
+        asked: dict[str, Any] = {"item_id": ITEM_ID, "reservation_id": reservation_id, "buyer_id": buyer}
         return self._watched(lambda: line_ledger.leave_line(**asked))
 
     def hand_on(self, *, people_max: int = 10) -> HandedOn:

@@ -219,7 +219,10 @@ def test_another_content_type_is_415_and_a_large_body_413(
 def test_a_body_of_unknown_length_is_411_and_not_read_as_empty(
     item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
-    headers = {"HTTP_AUTHORIZATION": f"Pass {pass_for(buyer, item)}", "HTTP_TRANSFER_ENCODING": "chunked"}
+    headers: dict[str, Any] = {
+        "HTTP_AUTHORIZATION": f"Pass {pass_for(buyer, item)}",
+        "HTTP_TRANSFER_ENCODING": "chunked",
+    }
     with nothing_changes(store):
         answer = APIClient().generic("POST", address_of(item), **headers)
     assert_problem(answer, 411, "length_required")
