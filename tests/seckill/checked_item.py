@@ -7,6 +7,7 @@ scripts/test_mutants.py runs the same functions over scripts that were damaged o
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 from unittest import mock
 from uuid import UUID, uuid4
@@ -45,6 +46,7 @@ from tests.steps.store import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
+RESERVED_MS, DEADLINE_MS = 1767225600012, 1767226500012
 
 YES = {
     Outcome.RESERVED,
@@ -66,14 +68,14 @@ DAMAGED_NUMBERS = ["1.5", "007", " 5", "+5", "1e3", "-0", "0x10", "many", "", "1
 
 Answer = TypeVar("Answer")
 
-# Runs before reserve.lua in the same script, and so at the same time of the store's clock.
-WINDOW_FROM_NOW = """
-local window_clock = redis.call('TIME')
-local window_now_ms = window_clock[1] * 1000 + math.floor(window_clock[2] / 1000)
-redis.call('HSET', KEYS[1], 'opens_ms', string.format('%.0f', window_now_ms + ({opens})))
-redis.call('HSET', KEYS[1], 'closes_ms', string.format('%.0f', window_now_ms + ({closes})))
-redis.call('SET', 'clock', string.format('%.0f', window_now_ms))
+# Runs before a script in the same call, so that `in_ms` counts from the time at which the script runs.
+SAME_CLOCK = """
+local clock_before = redis.call('TIME')
+local function in_ms(ms)
+  return string.format('%.0f', clock_before[1] * 1000 + math.floor(clock_before[2] / 1000) + ms)
+end
 """
+WINDOW = "redis.call('HSET', KEYS[1], 'opens_ms', in_ms({opens}), 'closes_ms', in_ms({closes}))"
 
 # Every key with its content, in one round trip. It runs before and after each call.
 DUMP = """
@@ -130,23 +132,18 @@ class CheckedItem(StoredItem):
         paused: bool = False,
         verified: bool = True,
     ) -> Published:
-        now_ms = self.now_ms()
-        terms = ledger.Terms(
-            quantity=quantity,
-            opens_ms=now_ms + opens_in_ms,
-            closes_ms=now_ms + closes_in_ms,
-            hold_ms=hold_ms,
-            per_buyer_max=per_buyer_max,
-            price_minor=1900,
-            currency="CNY",
-        )
+        opens_ms, closes_ms = self.now_ms() + opens_in_ms, self.now_ms() + closes_in_ms
+        terms = ledger.Terms(quantity, opens_ms, closes_ms, hold_ms, per_buyer_max, price_minor=1900, currency="CNY")
         return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms, paused=paused, verified=verified))
 
+    def asked(self, reservation_id: UUID | None, buyer: int, units: int) -> dict[str, Any]:
+        """What the ledger is told of a buyer's wish."""
+        reservation_id = reservation_id or self.new_id()
+        return {"item_id": ITEM_ID, "reservation_id": reservation_id, "buyer_id": buyer, "units": units}
+
     def reserve(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> Reservation:
-        chosen_id = reservation_id or self.new_id()
-        return self._watched(
-            lambda: ledger.reserve(item_id=ITEM_ID, reservation_id=chosen_id, buyer_id=buyer, units=units)
-        )
+        asked = self.asked(reservation_id, buyer, units)
+        return self._watched(lambda: ledger.reserve(**asked))
 
     def held(self, *, buyer: int = 7, units: int = 1) -> UUID:
         """A reservation that was told yes."""
@@ -164,46 +161,21 @@ class CheckedItem(StoredItem):
         assert self.release(reservation_id) == Released.RELEASED
         return reservation_id
 
-    def readmit(
-        self,
-        reservation_id: UUID | None = None,
-        *,
-        buyer: int = 7,
-        units: int = 1,
-        reserved_ms: int = 1767225600012,
-        deadline_ms: int = 1767226500012,
-    ) -> Readmitted:
-        chosen_id = reservation_id or self.new_id()
-        return self._watched(
-            lambda: ledger.readmit(
-                item_id=ITEM_ID,
-                reservation_id=chosen_id,
-                buyer_id=buyer,
-                units=units,
-                reserved_ms=reserved_ms,
-                deadline_ms=deadline_ms,
-            )
-        )
+    def readmit(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> Readmitted:
+        asked = self.asked(reservation_id, buyer, units)
+        return self._watched(lambda: ledger.readmit(**asked, reserved_ms=RESERVED_MS, deadline_ms=DEADLINE_MS))
 
     def holds_of(self, buyer: int) -> list[UUID]:
         return [UUID(name) for name, hold in self.holds().items() if hold.split(":")[1] == str(buyer)]
 
     def held_by_script(self, *, buyer: int, units: int) -> UUID:
         """A reservation by a process of an older release, whose reserve.lua knows no line."""
-        smallest = self.client.hget(self.keys.item, "smallest_waiting")
-        self.client.hdel(self.keys.item, "smallest_waiting")
-        with self.unguarded():
-            reservation_id = self.held(buyer=buyer, units=units)
-        if smallest:
-            self.client.hset(self.keys.item, "smallest_waiting", smallest)
-        return reservation_id
+        with self.damaged(smallest_waiting=None), self.unguarded():
+            return self.held(buyer=buyer, units=units)
 
     def confirm(self, reservation_id: UUID, *, even_unverified: bool = False) -> Confirmed:
-        return self._watched(
-            lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id], even_unverified=even_unverified)[
-                0
-            ]
-        )
+        call = partial(ledger.confirm, item_id=ITEM_ID, reservation_ids=[reservation_id])
+        return self._watched(lambda: call(even_unverified=even_unverified)[0])
 
     def release(
         self,
@@ -214,12 +186,8 @@ class CheckedItem(StoredItem):
         handing_on: bool = False,
     ) -> Released:
         then = line_ledger.handing_on(ITEM_ID) if handing_on else None
-
-        def call() -> Released:
-            more: dict[str, Any] = {"even_unverified": even_unverified, "then": then}
-            return ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason, **more)[0]
-
-        return self._watched(call)
+        call = partial(ledger.release, item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)
+        return self._watched(lambda: call(even_unverified=even_unverified, then=then)[0])
 
     def adjust(
         self,
@@ -237,39 +205,20 @@ class CheckedItem(StoredItem):
         return self._watched(lambda: ledger.adjust(item_id=ITEM_ID, operation_id=chosen_id, adjustment=wanted))
 
     def restore(
-        self,
-        reservation_id: UUID | None = None,
-        *,
-        state: RestoreAs,
-        buyer: int = 7,
-        units: int = 1,
-        deadline_ms: int = 1767226500012,
+        self, reservation_id: UUID | None = None, *, state: RestoreAs, buyer: int = 7, units: int = 1
     ) -> Restored:
-        chosen_id = reservation_id or self.new_id()
+        asked = self.asked(reservation_id, buyer, units)
         if state is not RestoreAs.LATE_PAYMENT:
             self.limited = False
         before = self.holds()
         entries = {entry["reservation"] for entry in self.entries()} if self.guarded else set()
 
         def call() -> Restored:
-            answer = ledger.restore(
-                item_id=ITEM_ID,
-                reservation_id=chosen_id,
-                buyer_id=buyer,
-                units=units,
-                deadline_ms=deadline_ms,
-                state=state,
-            )
+            answer = ledger.restore(**asked, deadline_ms=DEADLINE_MS, state=state)
             self.restored |= self.holds().keys() - before.keys() - entries
             return answer
 
         return self._watched(call)
-
-    def become_unverified(self, *, incarnation: str | None) -> None:
-        """As after a restart: the item has the id of another run of the server, or none."""
-        item_state.mark_unverified(item_id=ITEM_ID)
-        if incarnation:
-            self.client.hset(self.keys.item, "incarnation", incarnation)
 
     def forget(self, reservation_id: UUID, *, keep_ms: int = -HOUR_MS) -> Forgotten:
         """By default its deadline counts as long past, although the hold was made a moment ago."""
@@ -282,6 +231,13 @@ class CheckedItem(StoredItem):
 
         return self._watched(call)
 
+    def archive(self, *, over_ms: int = -2 * HOUR_MS) -> Archived:
+        """By default the sale counts as long over, although it is open. Everything must be gone, or nothing changed."""
+        before = self.dump()
+        answer = ledger.archive(item_id=ITEM_ID, over_ms=over_ms)
+        assert not self.guarded or self.dump() == ({} if answer is Archived.ARCHIVED else before)
+        return answer
+
     # --- the waiting list ---
 
     def publish_with_line(self, **terms: Any) -> None:
@@ -292,10 +248,8 @@ class CheckedItem(StoredItem):
         return self._watched(lambda: line_ledger.open_line(item_id=ITEM_ID))
 
     def join(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> JoinAnswer:
-        chosen_id = reservation_id or self.new_id()
-        return self._watched(
-            lambda: line_ledger.join_line(item_id=ITEM_ID, reservation_id=chosen_id, buyer_id=buyer, units=units)
-        )
+        asked = self.asked(reservation_id, buyer, units)
+        return self._watched(lambda: line_ledger.join_line(**asked))
 
     def waiting(self, *, buyer: int = 7, units: int = 1) -> UUID:
         """A place in the line."""
@@ -304,19 +258,38 @@ class CheckedItem(StoredItem):
         return reservation_id
 
     def leave(self, reservation_id: UUID, *, buyer: int = 7) -> Departed:
-        return self._watched(
-            lambda: line_ledger.leave_line(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer)
-        )
+        asked: dict[str, Any] = {"item_id": ITEM_ID, "reservation_id": reservation_id, "buyer_id": buyer}
+        return self._watched(lambda: line_ledger.leave_line(**asked))
 
     def hand_on(self, *, people_max: int = 10) -> HandedOn:
         return self._watched(lambda: line_ledger.hand_on(item_id=ITEM_ID, people_max=people_max))
 
-    def archive(self, *, over_ms: int = -2 * HOUR_MS) -> Archived:
-        """By default the sale counts as long over, although it is open. Everything must be gone, or nothing changed."""
-        before = self.dump()
-        answer = ledger.archive(item_id=ITEM_ID, over_ms=over_ms)
-        assert self.dump() == ({} if answer is Archived.ARCHIVED else before)
-        return answer
+    # --- what happens to an item beside its verbs ---
+
+    def set(self, **fields: str | int | None) -> None:
+        """Write these fields of the item past the scripts; None: they are missing."""
+        for name, value in fields.items():
+            if value is None:
+                self.client.hdel(self.keys.item, name)
+            else:
+                self.client.hset(self.keys.item, name, value)
+
+    @contextlib.contextmanager
+    def damaged(self, **fields: str | int | None) -> Iterator[None]:
+        """The fields are so for a while."""
+        before = self.item()
+        self.set(**fields)
+        yield
+        self.set(**{name: before.get(name) for name in fields})
+
+    def lose(self, key: str) -> None:
+        """The store loses this key of the item, as `buyers` or `holds`."""
+        assert self.client.delete(getattr(self.keys, key))
+
+    def become_unverified(self, *, incarnation: str | None) -> None:
+        """As after a restart: the item has the id of another run of the server, or none."""
+        item_state.mark_unverified(item_id=ITEM_ID)
+        self.set(incarnation=incarnation)
 
     def drained(self) -> None:
         """Every entry of the outbox has become an order."""
@@ -327,24 +300,18 @@ class CheckedItem(StoredItem):
         """What the reconcile does once the item agrees with the orders."""
         item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation(item_id=ITEM_ID))
 
-    def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
-        """Reserve with a window relative to the time at which the script runs."""
-        prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
-        shifted = Script("reserve", prelude + scripts.RESERVE.source)
-        with mock.patch.object(scripts, "RESERVE", shifted), self.unguarded():
-            answer = self.reserve()
-        assert answer.now_ms == int(self.client.get("clock") or 0)
-        self.client.delete("clock")
-        return answer
+    @contextlib.contextmanager
+    def just_before(self, verb: str, lua: str) -> Iterator[None]:
+        """The script of the verb runs after this line of Lua, in the same call and at the same time."""
+        script = Script(verb, f"{SAME_CLOCK}{lua}\n{getattr(scripts, verb.upper()).source}")
+        with mock.patch.object(scripts, verb.upper(), script), self.unguarded():
+            yield
 
     def at_window(
         self, verb: str, call: Callable[[], Answer], *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS
     ) -> Answer:
-        """A call of a verb of the line, with a window relative to the time at which its script runs."""
-        prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
-        name = verb.upper()
-        shifted = Script(verb, prelude + getattr(scripts, name).source)
-        with mock.patch.object(scripts, name, shifted), self.unguarded():
+        """A call of the verb, with a window relative to the time at which its script runs."""
+        with self.just_before(verb, WINDOW.format(opens=opens_in_ms, closes=closes_in_ms)):
             return call()
 
     def dump(self) -> dict[bytes, Any]:
@@ -355,10 +322,10 @@ class CheckedItem(StoredItem):
             dump[key] = dict(pairwise(content)) if kind == b"hash" else (kind, content, groups)
         return dump
 
-    def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
+    def is_refused(self, verb: str, *, keys: int, args: list[str], message: str) -> None:
         """Check that a call with this number of keys and these arguments is a fault and changes nothing."""
         kinds = ("item", "buyers", "holds", "outbox", "ops", "latest", "line", "places")
-        names = [getattr(self.keys, kind) for kind in kinds]
+        names, script = [getattr(self.keys, kind) for kind in kinds], getattr(scripts, verb.upper())
         with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
             script.run(self.client, keys=names[:keys], args=args)
 

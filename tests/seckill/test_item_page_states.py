@@ -69,25 +69,35 @@ def refused(code: str) -> State:
     return {"refusal": refusal(code), "message": message("refused", code=code)}
 
 
+def on(kind: str, **fields: object) -> Event:
+    return {"type": kind, **fields}
+
+
 def live(availability: str, *, left: int | None = 0, phase: str = "open", **event: object) -> Event:
     answer = {"availability": availability, "phase": phase, "left": left}
-    return {"type": "live", "live": answer, "askedMs": NOW_MS + 1, "nowMs": NOW_MS + 2, "units": 1, **event}
+    return on("live", **{"live": answer, "askedMs": NOW_MS + 1, "nowMs": NOW_MS + 2, "units": 1, **event})
 
 
 def answered(code: str, **body: object) -> Event:
-    return {"type": "answered", "ok": False, "code": code, "body": body, "nowMs": NOW_MS}
+    return on("answered", ok=False, code=code, body=body, nowMs=NOW_MS)
 
 
-LOADED = {
-    "type": "loaded",
-    "phase": "open",
-    "sinceOpeningMs": 1,
-    "reservation": None,
-    "unanswered": False,
-    "waitingFor": 0,
-}
-ACCEPTED = {"type": "answered", "ok": True, "body": BOUGHT, "nowMs": NOW_MS}
-FOLLOWED = {"type": "followed", "reservation": BOUGHT, "quietly": False}
+def loaded(**changed: object) -> Event:
+    fields = {"phase": "open", "sinceOpeningMs": 1, "reservation": None, "unanswered": False, "waitingFor": 0}
+    return on("loaded", **{**fields, **changed})
+
+
+def followed(status: State | None, **changed: object) -> Event:
+    return on("followed", **{"reservation": BOUGHT, "quietly": False, "status": status, **changed})
+
+
+def bought(detail: str, **changed: object) -> State:
+    """What a buyer hears of a reservation."""
+    told = {"detail": detail, "units": 2, "expires_at": BOUGHT["expires_at"]}
+    return message("reserved", "reserved", **{**told, **changed})
+
+
+ACCEPTED = on("answered", ok=True, body=BOUGHT, nowMs=NOW_MS)
 
 PLACE = {"place": 3, "units": 1, "note": "Wait.", "status_url": "/api/v1/reservations/3/"}
 IN_LINE = message("wait", "waiting", place=3, units=1, note="Wait.")
@@ -95,51 +105,51 @@ IN_LINE = message("wait", "waiting", place=3, units=1, note="Wait.")
 # Each event in each step, and the step that follows. A dash: it cannot come in this step.
 STEPS = ("idle", "scheduled", "reserving", "reserved")
 TABLE: list[tuple[Event, str]] = [
-    ({"type": "pressed", "phase": "upcoming", "units": 1}, "scheduled  idle       reserving  scheduled"),
-    ({"type": "pressed", "phase": "open", "units": 1}, "reserving  scheduled  reserving  reserving"),
-    ({"type": "pressed", "phase": "paused", "units": 1}, "idle       scheduled  reserving  reserving"),
-    ({"type": "pressed", "phase": "ended", "units": 1}, "idle       scheduled  reserving  reserving"),
-    ({"type": "units_chosen", "units": 1}, "idle       scheduled  reserving  reserved"),
-    ({"type": "turn_came"}, "idle       reserving  reserving  reserved"),
-    (LOADED, "idle       -          -          -"),
-    ({**LOADED, "reservation": BOUGHT}, "reserved   -          -          -"),
-    ({**LOADED, "unanswered": True}, "reserving  -          -          -"),
-    ({**LOADED, "unanswered": True, "reservation": BOUGHT}, "reserved   -          -          -"),
-    ({**LOADED, "waitingFor": 2, "phase": "upcoming"}, "scheduled  -          -          -"),
-    ({**LOADED, "waitingFor": 2, "sinceOpeningMs": 9_999}, "reserving  -          -          -"),
-    ({**LOADED, "waitingFor": 2, "sinceOpeningMs": 10_000}, "idle       -          -          -"),
-    ({**LOADED, "waitingFor": 2, "phase": "paused"}, "reserving  -          -          -"),
-    ({**LOADED, "waitingFor": 2, "phase": "ended"}, "idle       -          -          -"),
-    ({"type": "sent"}, "-          -          reserving  -"),
-    ({"type": "retrying", "attempt": 1}, "-          -          reserving  -"),
+    (on("pressed", phase="upcoming", units=1), "scheduled  idle       reserving  scheduled"),
+    (on("pressed", phase="open", units=1), "reserving  scheduled  reserving  reserving"),
+    (on("pressed", phase="paused", units=1), "idle       scheduled  reserving  reserving"),
+    (on("pressed", phase="ended", units=1), "idle       scheduled  reserving  reserving"),
+    (on("units_chosen", units=1), "idle       scheduled  reserving  reserved"),
+    (on("turn_came"), "idle       reserving  reserving  reserved"),
+    (loaded(), "idle       -          -          -"),
+    (loaded(reservation=BOUGHT), "reserved   -          -          -"),
+    (loaded(unanswered=True), "reserving  -          -          -"),
+    (loaded(unanswered=True, reservation=BOUGHT), "reserved   -          -          -"),
+    (loaded(waitingFor=2, phase="upcoming"), "scheduled  -          -          -"),
+    (loaded(waitingFor=2, sinceOpeningMs=9_999), "reserving  -          -          -"),
+    (loaded(waitingFor=2, sinceOpeningMs=10_000), "idle       -          -          -"),
+    (loaded(waitingFor=2, phase="paused"), "reserving  -          -          -"),
+    (loaded(waitingFor=2, phase="ended"), "idle       -          -          -"),
+    (on("sent"), "-          -          reserving  -"),
+    (on("retrying", attempt=1), "-          -          reserving  -"),
     (ACCEPTED, "-          -          reserved   -"),
     (answered("sold_out"), "-          -          idle       -"),
-    ({"type": "found", "reservation": BOUGHT}, "-          -          reserved   -"),
-    ({"type": "pass_refused", "status": 403, "code": "x", "hasText": False}, "-          -          idle       -"),
-    ({"type": "pass_refused", "code": "closed", "hasText": True}, "-          -          idle       -"),
-    ({"type": "gave_up", "unanswered": True, "nowMs": NOW_MS}, "-          -          idle       -"),
-    ({"type": "gave_up", "unanswered": False, "nowMs": NOW_MS}, "-          -          idle       -"),
-    ({"type": "failed"}, "-          -          idle       -"),
-    ({**FOLLOWED, "status": {"status": "awaiting_payment"}}, "idle       scheduled  reserving  reserved"),
-    ({**FOLLOWED, "status": {"status": "expired"}}, "idle       scheduled  reserving  idle"),
-    ({**FOLLOWED, "status": {"status": "lost", "code": "x"}}, "idle       scheduled  reserving  idle"),
-    ({**FOLLOWED, "status": None}, "idle       scheduled  reserving  idle"),
-    ({**FOLLOWED, "status": None, "reservation": OTHER}, "idle       scheduled  reserving  reserved"),
-    ({"type": "room_changed", "room": "called"}, "idle       scheduled  reserving  reserved"),
-    ({"type": "had", "units": 1, "changes": 0}, "idle       scheduled  reserving  reserved"),
-    ({"type": "hold_seen", "hold": BOUGHT}, "idle       scheduled  reserving  reserved"),
-    ({"type": "heard", "limit": None}, "idle       scheduled  reserving  reserved"),
+    (on("found", reservation=BOUGHT), "-          -          reserved   -"),
+    (on("pass_refused", status=403, code="x", hasText=False), "-          -          idle       -"),
+    (on("pass_refused", code="closed", hasText=True), "-          -          idle       -"),
+    (on("gave_up", unanswered=True, nowMs=NOW_MS), "-          -          idle       -"),
+    (on("gave_up", unanswered=False, nowMs=NOW_MS), "-          -          idle       -"),
+    (on("failed"), "-          -          idle       -"),
+    (followed({"status": "awaiting_payment"}), "idle       scheduled  reserving  reserved"),
+    (followed({"status": "expired"}), "idle       scheduled  reserving  idle"),
+    (followed({"status": "lost", "code": "x"}), "idle       scheduled  reserving  idle"),
+    (followed(None), "idle       scheduled  reserving  idle"),
+    (followed(None, reservation=OTHER), "idle       scheduled  reserving  reserved"),
+    (on("room_changed", room="called"), "idle       scheduled  reserving  reserved"),
+    (on("had", units=1, changes=0), "idle       scheduled  reserving  reserved"),
+    (on("hold_seen", hold=BOUGHT), "idle       scheduled  reserving  reserved"),
+    (on("heard", limit=None), "idle       scheduled  reserving  reserved"),
     (live("sold_out"), "idle       scheduled  reserving  reserved"),
     (live("available", phase="paused"), "idle       scheduled  reserving  reserved"),
-    ({"type": "join_pressed"}, "idle       -          -          -"),
-    ({"type": "joined", "place": PLACE}, "idle       -          -          -"),
-    ({"type": "join_refused", "code": "line_full", "body": {}, "nowMs": NOW_MS}, "idle       -          -          -"),
-    ({"type": "place_seen", "place": PLACE}, "idle       scheduled  reserving  reserved"),
-    ({"type": "leave_pressed"}, "idle       scheduled  reserving  reserved"),
-    ({"type": "place_kept"}, "idle       scheduled  reserving  reserved"),
-    ({"type": "left_line"}, "idle       scheduled  reserving  reserved"),
-    ({"type": "place_lost"}, "idle       scheduled  reserving  reserved"),
-    ({"type": "line_ended", "place": PLACE}, "idle       scheduled  reserving  reserved"),
+    (on("join_pressed"), "idle       -          -          -"),
+    (on("joined", place=PLACE), "idle       -          -          -"),
+    (on("join_refused", code="line_full", body={}, nowMs=NOW_MS), "idle       -          -          -"),
+    (on("place_seen", place=PLACE), "idle       scheduled  reserving  reserved"),
+    (on("leave_pressed"), "idle       scheduled  reserving  reserved"),
+    (on("place_kept"), "idle       scheduled  reserving  reserved"),
+    (on("left_line"), "idle       scheduled  reserving  reserved"),
+    (on("place_lost"), "idle       scheduled  reserving  reserved"),
+    (on("line_ended", place=PLACE), "idle       scheduled  reserving  reserved"),
 ]
 
 
@@ -215,7 +225,7 @@ def test_the_button_says_what_a_press_will_do(script: Script, changed: State, ph
     state = state_of(script, **changed)
     assert script("buttonOf", state, phase) == {"text": text, "off": off, "hidden": False}
     if off:
-        assert script("next", state, {"type": "pressed", "phase": phase, "units": 1}) == state
+        assert script("next", state, on("pressed", phase=phase, units=1)) == state
 
 
 @pytest.mark.parametrize(
@@ -300,23 +310,23 @@ ENDED = {"message": message("refused", "reservation_ended")}
 UNKNOWN_CODE = message("refused", code="odd", title="Odd", detail="So odd.")
 
 WAITING = {"line": "waiting", "message": IN_LINE}
-FOUND = {"type": "found", "reservation": {**BOUGHT, "units": 1}}
+FOUND = on("found", reservation={**BOUGHT, "units": 1})
 
 # From a state (a step, or what is special about an idle page) by an event: what has changed in the state then.
 CHANGES: dict[str, tuple[str | State, Event, State]] = {
     "who asks for a place sees what became of it and no old refusal": (
         {"line": "none", **WITHOUT_UNITS},
-        {"type": "join_pressed"},
+        on("join_pressed"),
         {"line": "joining", "refusal": None, "message": None},
     ),
     "a place is shown": (
         {"line": "joining", "retryable": True},
-        {"type": "joined", "place": PLACE},
+        on("joined", place=PLACE),
         {"line": "waiting", "retryable": False, "message": IN_LINE},
     ),
     "a place that is refused says why": (
         {"line": "joining"},
-        {"type": "join_refused", "code": "line_full", "body": {"title": "Full", "detail": "So."}, "nowMs": NOW_MS},
+        on("join_refused", code="line_full", body={"title": "Full", "detail": "So."}, nowMs=NOW_MS),
         {
             "line": "none",
             "refusal": refusal("line_full"),
@@ -325,39 +335,39 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
     ),
     "a place of another page is shown too": (
         {"line": "none", **refused("sold_out")},
-        {"type": "place_seen", "place": PLACE},
+        on("place_seen", place=PLACE),
         {"line": "waiting", "refusal": None, "message": IN_LINE},
     ),
-    "a place is not said again": (WAITING, {"type": "place_seen", "place": PLACE}, {}),
+    "a place is not said again": (WAITING, on("place_seen", place=PLACE), {}),
     "a place that moves is said": (
         WAITING,
-        {"type": "place_seen", "place": {**PLACE, "place": 2}},
+        on("place_seen", place={**PLACE, "place": 2}),
         {"message": {**IN_LINE, "place": 2}},
     ),
     "a place stays quiet beside a reservation": (
         {"step": "reserved", "line": "none"},
-        {"type": "place_seen", "place": PLACE},
+        on("place_seen", place=PLACE),
         {"line": "waiting"},
     ),
-    "who leaves waits until that is done": (WAITING, {"type": "leave_pressed"}, {"line": "leaving"}),
+    "who leaves waits until that is done": (WAITING, on("leave_pressed"), {"line": "leaving"}),
     "a place that could not be left is kept": (
         {"line": "leaving", "message": IN_LINE},
-        {"type": "place_kept"},
+        on("place_kept"),
         {"line": "waiting"},
     ),
     "who has left may join again": (
         {"line": "leaving", "message": IN_LINE},
-        {"type": "left_line"},
+        on("left_line"),
         {"line": "none", "message": message("", "left_line")},
     ),
     "a place that is gone says so": (
         WAITING,
-        {"type": "place_lost"},
+        on("place_lost"),
         {"line": "none", "message": message("refused", "place_lost")},
     ),
     "the end of the line says what it means": (
         WAITING,
-        {"type": "line_ended", "place": PLACE},
+        on("line_ended", place=PLACE),
         {"line": "none", "message": message("refused", "line_ended", note="Wait.")},
     ),
     "a place becomes a reservation": (
@@ -367,53 +377,51 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
             "line": "none",
             "step": "reserved",
             "reservation": FOUND["reservation"],
-            "message": message(
-                "reserved", "reserved", detail="creating_order", units=1, expires_at=BOUGHT["expires_at"]
-            ),
+            "message": bought("creating_order", units=1),
         },
     ),
     "figures of others do not hide a place": (WAITING, live("sold_out"), {"availability": "sold_out"}),
     "a press before the start waits with the chosen units": (
         {},
-        {"type": "pressed", "phase": "upcoming", "units": 2},
+        on("pressed", phase="upcoming", units=2),
         {"step": "scheduled", "units": 2, "message": message("scheduled", "scheduled", units=2)},
     ),
     "another choice while it waits is taken over": (
         "scheduled",
-        {"type": "units_chosen", "units": 3},
+        on("units_chosen", units=3),
         {"units": 3, "message": message("scheduled", "scheduled", units=3)},
     ),
     "a second press cancels": (
         "scheduled",
-        {"type": "pressed", "phase": "upcoming", "units": 2},
+        on("pressed", phase="upcoming", units=2),
         {"step": "idle", "units": None, "message": message("", "schedule_cancelled")},
     ),
     "a page whose turn has come asks for what it waited for": (
         "scheduled",
-        {"type": "turn_came"},
+        on("turn_came"),
         {"step": "reserving", "message": None},
     ),
     "a call forgets the refusal before": (
         WITHOUT_UNITS,
-        {"type": "pressed", "phase": "open", "units": 1},
+        on("pressed", phase="open", units=1),
         {"step": "reserving", "units": 1, "retryable": False, "refusal": None, "message": None},
     ),
     "a reload waits with the units that were chosen, at most those that are possible": (
         {"limit": {"remaining": 1, "max": 3}},
-        {**LOADED, "phase": "upcoming", "waitingFor": 3},
+        loaded(phase="upcoming", waitingFor=3),
         {"step": "scheduled", "units": 1, "message": message("scheduled", "scheduled", units=1)},
     ),
     "a reload waits with one unit even where none is possible now": (
         {"limit": NO_MORE},
-        {**LOADED, "phase": "upcoming", "waitingFor": 3},
+        loaded(phase="upcoming", waitingFor=3),
         {"step": "scheduled", "units": 1, "message": message("scheduled", "scheduled", units=1)},
     ),
     "a reload follows a reservation without a message": (
         {},
-        {**LOADED, "reservation": BOUGHT},
+        loaded(reservation=BOUGHT),
         {"step": "reserved", "reservation": BOUGHT},
     ),
-    "a call that is sent may change what the buyer has": ("reserving", {"type": "sent"}, {"changes": 1}),
+    "a call that is sent may change what the buyer has": ("reserving", on("sent"), {"changes": 1}),
     "a yes counts against a limit that is known": (
         {"step": "reserving", **KNOWN},
         ACCEPTED,
@@ -421,9 +429,7 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
             "step": "reserved",
             "reservation": BOUGHT,
             "limit": {"remaining": 1, "max": 3},
-            "message": message(
-                "reserved", "reserved", detail="creating_order", units=2, expires_at=BOUGHT["expires_at"]
-            ),
+            "message": bought("creating_order"),
         },
     ),
     "a yes leaves a limit that is not known": (
@@ -461,71 +467,67 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
     ),
     "a pass is refused to a buyer who was signed out": (
         "reserving",
-        {"type": "pass_refused", "status": 401, "code": "x", "hasText": False},
+        on("pass_refused", status=401, code="x", hasText=False),
         {"step": "idle", "message": message("refused", "signed_out")},
     ),
     "a session that ended has a code of its own": (
         "reserving",
-        {"type": "pass_refused", "status": 403, "code": "not_authenticated", "hasText": False},
+        on("pass_refused", status=403, code="not_authenticated", hasText=False),
         {"step": "idle", "message": message("refused", "signed_out")},
     ),
     "a pass is refused for a reason without a text": (
         "reserving",
-        {"type": "pass_refused", "status": 400, "code": "x", "hasText": False},
+        on("pass_refused", status=400, code="x", hasText=False),
         {"step": "idle", "message": message("refused", "failed")},
     ),
     "a pass is refused as a reservation would be": (
         "reserving",
-        {"type": "pass_refused", "status": 409, "code": "closed", "hasText": True, "nowMs": NOW_MS},
+        on("pass_refused", status=409, code="closed", hasText=True, nowMs=NOW_MS),
         {"step": "idle", **refused("closed")},
     ),
     "no answer at all may be a yes": (
         "reserving",
-        {"type": "gave_up", "unanswered": True, "nowMs": NOW_MS},
+        on("gave_up", unanswered=True, nowMs=NOW_MS),
         {"step": "idle", "message": message("refused", "no_answer")},
     ),
     "a sale that ended before a call was sent is closed": (
         "reserving",
-        {"type": "gave_up", "unanswered": False, "nowMs": NOW_MS},
+        on("gave_up", unanswered=False, nowMs=NOW_MS),
         {"step": "idle", **refused("closed")},
     ),
     "a repeated call says so": (
         "reserving",
-        {"type": "retrying", "attempt": 2, "code": "unavailable"},
+        on("retrying", attempt=2, code="unavailable"),
         {"message": message("wait", "retrying", attempt=2, code="unavailable")},
     ),
     "an order that awaits its payment is ready": (
         "reserved",
-        {**FOLLOWED, "status": {"status": "awaiting_payment", "order": "7", "expires_at": "later"}},
-        {"message": message("reserved", "reserved", detail="order_ready", units=2, expires_at="later", order="7")},
+        followed({"status": "awaiting_payment", "order": "7", "expires_at": "later"}),
+        {"message": bought("order_ready", expires_at="later", order="7")},
     ),
     "an order that is paid says so": (
         "reserved",
-        {**FOLLOWED, "status": {"status": "shipped", "order": "7"}},
-        {
-            "message": message(
-                "reserved", "reserved", detail="paid", units=2, expires_at=BOUGHT["expires_at"], order="7"
-            )
-        },
+        followed({"status": "shipped", "order": "7"}),
+        {"message": bought("paid", order="7")},
     ),
     "an ended reservation gives its units back": (
         {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 0, "max": 3}},
-        {**FOLLOWED, "status": {"status": "expired"}},
+        followed({"status": "expired"}),
         {"step": "idle", "reservation": None, "limit": {"remaining": 2, "max": 3}, **ENDED},
     ),
     "never more than the limit": (
         {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 2, "max": 3}},
-        {**FOLLOWED, "status": {"status": "cancelled"}},
+        followed({"status": "cancelled"}),
         {"step": "idle", "reservation": None, "limit": {"remaining": 3, "max": 3}, **ENDED},
     ),
     "after a reload they are back already": (
         {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 1, "max": 3}},
-        {**FOLLOWED, "status": None, "quietly": True},
+        followed(None, quietly=True),
         {"step": "idle", "reservation": None},
     ),
     "one that is lost for good says why, also after a reload": (
         {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 1, "max": 3}},
-        {**FOLLOWED, "quietly": True, "status": {"status": "lost", "code": "odd", "title": "Odd"}, "nowMs": NOW_MS},
+        followed({"status": "lost", "code": "odd", "title": "Odd"}, quietly=True, nowMs=NOW_MS),
         {
             "step": "idle",
             "reservation": None,
@@ -536,42 +538,30 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
     ),
     "what the buyer has is known": (
         {},
-        {"type": "had", "units": 2, "changes": 0},
+        on("had", units=2, changes=0),
         {"limitIsKnown": True, "limit": {"remaining": 1, "max": 3}},
     ),
-    "more than the limit leaves nothing": (
-        {},
-        {"type": "had", "units": 5, "changes": 0},
-        {"limitIsKnown": True, "limit": NO_MORE},
-    ),
-    "an answer from before a call is not believed": ({"changes": 1}, {"type": "had", "units": 2, "changes": 0}, {}),
-    "nor during a call": ("reserving", {"type": "had", "units": 2, "changes": 0}, {}),
+    "more than the limit leaves nothing": ({}, on("had", units=5, changes=0), {"limitIsKnown": True, "limit": NO_MORE}),
+    "an answer from before a call is not believed": ({"changes": 1}, on("had", units=2, changes=0), {}),
+    "nor during a call": ("reserving", on("had", units=2, changes=0), {}),
     "an order of another device is shown": (
         {},
-        {"type": "hold_seen", "hold": {**BOUGHT, "order": "7"}},
-        {
-            "message": message(
-                "reserved", "reserved", detail="order_ready", units=2, expires_at=BOUGHT["expires_at"], order="7"
-            )
-        },
+        on("hold_seen", hold={**BOUGHT, "order": "7"}),
+        {"message": bought("order_ready", order="7")},
     ),
-    "but not over a refusal": (WITHOUT_UNITS, {"type": "hold_seen", "hold": BOUGHT}, {}),
+    "but not over a refusal": (WITHOUT_UNITS, on("hold_seen", hold=BOUGHT), {}),
     "at the limit the refusal leads to it": (
         AT_THE_LIMIT,
-        {"type": "hold_seen", "hold": {**BOUGHT, "order": "7"}},
+        on("hold_seen", hold={**BOUGHT, "order": "7"}),
         {"message": message("refused", code="limit_reached", order="7")},
     ),
-    "nor over a reservation": ("reserved", {"type": "hold_seen", "hold": BOUGHT}, {}),
+    "nor over a reservation": ("reserved", on("hold_seen", hold=BOUGHT), {}),
     "another tab says the limit": (
         {},
-        {"type": "heard", "limit": NO_MORE},
+        on("heard", limit=NO_MORE),
         {"changes": 1, "limitIsKnown": True, "limit": NO_MORE},
     ),
-    "another tab does not know the limit": (
-        KNOWN,
-        {"type": "heard", "limit": None},
-        {"changes": 1, "limitIsKnown": False},
-    ),
+    "another tab does not know the limit": (KNOWN, on("heard", limit=None), {"changes": 1, "limitIsKnown": False}),
     "units that come back are announced": (WITHOUT_UNITS, live("available", left=1), UNITS_CAME_BACK),
     "so is an unlimited stock": (
         WITHOUT_UNITS,
@@ -588,11 +578,7 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         live("available", left=2, units=3),
         {},
     ),
-    "enough are enough": (
-        {"refusal": refusal("too_few_left")},
-        live("available", left=3, units=3),
-        UNITS_CAME_BACK,
-    ),
+    "enough are enough": ({"refusal": refusal("too_few_left")}, live("available", left=3, units=3), UNITS_CAME_BACK),
     "an unlimited stock is enough": (
         {"refusal": refusal("too_few_left")},
         live("unlimited", left=None, units=3),

@@ -12,9 +12,8 @@ from seckill.items.item_state import BuyerUnits, Condition, Totals
 from seckill.ledger_words import Adjusted, Hold, RestoreAs
 from seckill.outcomes import Outcome
 from seckill.store.keys import keys_of
-from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.checked_item import DEADLINE_MS, ITEM_ID, CheckedItem
 
-DEADLINE_MS = 1767226500012
 TERMS = ["state", "opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "price_minor", "currency", "held", "sold"]
 
 
@@ -22,43 +21,45 @@ def condition(item_id: int = ITEM_ID) -> Condition:
     return item_state.conditions(item_ids=[item_id])[item_id]
 
 
+def is_lost(item: CheckedItem) -> bool:
+    """To audits and to buyers, which must never disagree."""
+    lost = condition() == Condition.LOST
+    assert (item.reserve(buyer=9).outcome == Outcome.UNAVAILABLE) == lost
+    return lost
+
+
 # --- conditions ---
 
 
-def test_an_item_that_was_published_is_verified(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    assert condition() == Condition.VERIFIED
-    checked_item.held()
-    checked_item.sold(buyer=8)
-    assert condition() == Condition.VERIFIED
-
-
 def test_an_item_that_was_never_published_is_lost(checked_item: CheckedItem) -> None:
-    assert condition() == Condition.LOST
+    assert is_lost(checked_item)
 
 
-@pytest.mark.parametrize("part", [*TERMS, "quantity", "left"])
-def test_an_item_that_lost_a_part_is_lost_as_for_the_buyers(checked_item: CheckedItem, part: str) -> None:
-    checked_item.publish()
-    checked_item.client.hdel(checked_item.keys.item, part)
-    assert condition() == Condition.LOST
-    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
-
-
-@pytest.mark.parametrize("part", TERMS)
-def test_an_unlimited_item_that_lost_a_part_is_lost_too(checked_item: CheckedItem, part: str) -> None:
-    checked_item.publish(quantity=None)
+@pytest.mark.parametrize("quantity", [5, None])
+def test_an_item_with_a_field_that_is_missing_or_unreadable_is_lost(
+    checked_item: CheckedItem, quantity: int | None
+) -> None:
+    checked_item.publish(quantity=quantity)
     assert condition() == Condition.VERIFIED
-    checked_item.client.hdel(checked_item.keys.item, part)
-    assert condition() == Condition.LOST
-
-
-@pytest.mark.parametrize("part", ["opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "left", "held", "sold"])
-def test_an_item_with_an_unreadable_number_is_lost_as_for_the_buyers(checked_item: CheckedItem, part: str) -> None:
-    checked_item.publish()
-    checked_item.client.hset(checked_item.keys.item, part, "many")
-    assert condition() == Condition.LOST
-    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
+    for part in [*TERMS, "reservations", *(("quantity", "left") if quantity else ())]:
+        with checked_item.damaged(**{part: None}):
+            assert is_lost(checked_item), part
+            assert ledger.read(item_id=ITEM_ID) is None, part
+    for part in (
+        "opens_ms",
+        "closes_ms",
+        "hold_ms",
+        "per_buyer_max",
+        "quantity",
+        "left",
+        "held",
+        "sold",
+        "reservations",
+    ):
+        with checked_item.damaged(**{part: "many"}):
+            assert is_lost(checked_item), part
+            assert ledger.read(item_id=ITEM_ID) is None, part
+    assert not is_lost(checked_item)
 
 
 @pytest.mark.parametrize("key", ["item", "outbox", "buyers", "holds"])
@@ -66,30 +67,28 @@ def test_an_item_with_an_unreadable_number_is_lost_as_for_the_buyers(checked_ite
 def test_an_item_in_use_that_lost_a_key_is_lost(checked_item: CheckedItem, key: str, state: str) -> None:
     checked_item.publish()
     getattr(checked_item, state)()
-    checked_item.client.delete(getattr(checked_item.keys, key))
-    assert condition() == Condition.LOST
-    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
-
-
-def test_an_item_that_nobody_has_reserved_needs_neither_buyers_nor_holds(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.client.delete(checked_item.keys.holds, checked_item.keys.buyers)
     assert condition() == Condition.VERIFIED
+    checked_item.lose(key)
+    assert is_lost(checked_item)
 
 
-def test_an_item_that_lost_its_ended_holds_is_lost(checked_item: CheckedItem) -> None:
+def test_holds_are_lost_where_units_are_held_or_passes_have_ended(checked_item: CheckedItem) -> None:
     """Otherwise a pass whose hold has ended could reserve again, and intake would take that for a repetition."""
     checked_item.publish()
-    ended = checked_item.ended()
+    assert not checked_item.client.exists(checked_item.keys.holds, checked_item.keys.buyers)
     assert condition() == Condition.VERIFIED
-    checked_item.client.delete(checked_item.keys.holds)
-    assert condition() == Condition.LOST
-    assert checked_item.reserve(ended).outcome == Outcome.UNAVAILABLE
+    checked_item.ended()
+    assert condition() == Condition.VERIFIED
+    checked_item.lose("holds")
+    assert is_lost(checked_item)
+    # Held without a hold, though no reservation is counted.
+    checked_item.set(held=1, left=4, reservations=0)
+    assert is_lost(checked_item)
 
 
 def test_a_lost_item_is_lost_even_where_it_is_not_verified(checked_item: CheckedItem) -> None:
     checked_item.publish(verified=False)
-    checked_item.client.hdel(checked_item.keys.item, "left")
+    checked_item.set(left=None)
     assert condition() == Condition.LOST
 
 
@@ -138,58 +137,37 @@ def test_totals_add_up_the_holds_beside_the_counters(checked_item: CheckedItem) 
     assert totals.consistent
 
 
+def is_consistent() -> bool:
+    return item_state.totals(item_id=ITEM_ID).consistent
+
+
 @pytest.mark.parametrize("quantity", [5, None])
 def test_an_item_that_nobody_has_touched_is_consistent(checked_item: CheckedItem, quantity: int | None) -> None:
+    assert not is_consistent()
     checked_item.publish(quantity=quantity)
-    assert item_state.totals(item_id=ITEM_ID).consistent
+    assert is_consistent()
 
 
-@pytest.mark.parametrize("counter", ["quantity", "left", "held", "sold"])
-@pytest.mark.parametrize("by", [1, -1])
-def test_a_counter_that_is_off_is_inconsistent(checked_item: CheckedItem, counter: str, by: int) -> None:
+def test_a_counter_that_is_off_or_missing_or_unreadable_is_inconsistent(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=9)
     checked_item.held()
     checked_item.sold(buyer=8)
-    checked_item.client.hincrby(checked_item.keys.item, counter, by)
-    assert not item_state.totals(item_id=ITEM_ID).consistent
-
-
-@pytest.mark.parametrize("counter", ["left", "held", "sold"])
-def test_a_counter_that_is_missing_is_inconsistent(checked_item: CheckedItem, counter: str) -> None:
-    checked_item.publish()
-    checked_item.client.hdel(checked_item.keys.item, counter)
-    assert not item_state.totals(item_id=ITEM_ID).consistent
-
-
-def test_a_left_without_a_quantity_is_inconsistent(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.client.hdel(checked_item.keys.item, "quantity")
-    assert not item_state.totals(item_id=ITEM_ID).consistent
-
-
-def test_a_counter_that_cannot_be_read_is_inconsistent(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.client.hset(checked_item.keys.item, "left", "many")
-    assert not item_state.totals(item_id=ITEM_ID).consistent
-
-
-def test_a_negative_left_is_inconsistent(checked_item: CheckedItem) -> None:
-    checked_item.publish(quantity=1)
-    checked_item.sold()
-    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "0", "left": "-1"})
-    assert not item_state.totals(item_id=ITEM_ID).consistent
-
-
-def test_an_item_that_is_gone_is_inconsistent(checked_item: CheckedItem) -> None:
-    assert not item_state.totals(item_id=ITEM_ID).consistent
+    for counter in ("quantity", "left", "held", "sold"):
+        value = int(checked_item.item()[counter])
+        for wrong in (value + 1, value - 1, None, "many"):
+            with checked_item.damaged(**{counter: wrong}):
+                assert not is_consistent(), (counter, wrong)
+    # Negative, though it adds up.
+    checked_item.set(quantity=1, left=-1)
+    assert not is_consistent()
 
 
 @pytest.mark.parametrize("key", ["buyers", "holds"])
 def test_an_item_that_lost_a_key_is_inconsistent(checked_item: CheckedItem, key: str) -> None:
     checked_item.publish()
     checked_item.held()
-    checked_item.client.delete(getattr(checked_item.keys, key))
-    assert not item_state.totals(item_id=ITEM_ID).consistent
+    checked_item.lose(key)
+    assert not is_consistent()
 
 
 @pytest.mark.parametrize("units", ["2", "many"])
@@ -197,7 +175,7 @@ def test_a_buyer_whose_count_differs_from_the_holds_is_inconsistent(checked_item
     checked_item.publish()
     checked_item.held(buyer=7)
     checked_item.client.hset(checked_item.keys.buyers, "7", units)
-    assert not item_state.totals(item_id=ITEM_ID).consistent
+    assert not is_consistent()
 
 
 def test_buyers_whose_counts_differ_are_named_with_both_figures(checked_item: CheckedItem) -> None:
@@ -240,27 +218,17 @@ def test_the_totals_of_a_large_item_need_no_more_memory_than_those_of_a_small_on
     assert peaks[1] < 1.2 * peaks[0]
 
 
-@pytest.mark.parametrize(
-    "hold",
-    ["", "held", "gone:7:1:2", "held:7:1", "held:7:1:soon", "held:you:1:2", "held:7:-1:2", "held:7:1:2:3"],
-)
-def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(checked_item: CheckedItem, hold: str) -> None:
+def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(checked_item: CheckedItem) -> None:
     checked_item.publish()
     damaged, whole = checked_item.held(buyer=7), checked_item.held(buyer=8)
-    checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    totals = item_state.totals(item_id=ITEM_ID)
-    assert totals.malformed == [str(damaged)]
-    assert not totals.consistent
-    found = item_state.find_holds(item_id=ITEM_ID, reservation_ids=[damaged, whole])
-    assert found[0] is None
-    assert found[1] is not None
-
-
-def test_a_hold_that_is_not_utf8_is_malformed(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    damaged = checked_item.held()
-    checked_item.client.hset(checked_item.keys.holds, str(damaged), b"held:7:1:\xff")
-    assert item_state.totals(item_id=ITEM_ID).malformed == [str(damaged)]
+    holds = ["", "held", "gone:7:1:2", "held:7:1", "held:7:1:soon", "held:you:1:2", "held:7:-1:2", "held:7:1:2:3"]
+    for hold in [*holds, b"held:7:1:\xff"]:
+        checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
+        totals = item_state.totals(item_id=ITEM_ID)
+        assert totals.malformed == [str(damaged)]
+        assert not totals.consistent
+        found = item_state.find_holds(item_id=ITEM_ID, reservation_ids=[damaged, whole])
+        assert [one is None for one in found] == [True, False]
 
 
 def test_totals_of_nothing_are_inconsistent() -> None:
@@ -274,7 +242,7 @@ def test_holds_are_found_in_the_order_asked_for(checked_item: CheckedItem) -> No
     checked_item.publish()
     ids = [checked_item.new_id() for _ in range(3)]
     for reservation_id, state in zip(ids, (RestoreAs.HELD, RestoreAs.SOLD, RestoreAs.ENDED), strict=True):
-        checked_item.restore(reservation_id, state=state, deadline_ms=DEADLINE_MS)
+        checked_item.restore(reservation_id, state=state)
     holds = [Hold(state=state, buyer_id=7, units=1, deadline_ms=DEADLINE_MS) for state in ("held", "sold", "ended")]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[*ids, checked_item.new_id()]) == [*holds, None]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[]) == []
@@ -291,7 +259,7 @@ def test_all_holds_come_in_portions_and_none_is_left_out(
     portions = list(item_state.all_holds(item_id=ITEM_ID))
     assert len(portions) > 1
     assert {name for portion in portions for name in portion} == ids
-    assert item_state.totals(item_id=ITEM_ID).consistent
+    assert is_consistent()
 
 
 # --- wipe, and applied operations ---
@@ -316,6 +284,7 @@ def test_a_wipe_leaves_other_items_alone(checked_item: CheckedItem) -> None:
 
 def test_changes_that_the_published_terms_contain_are_marked_as_applied(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=5)
+    assert item_state.applied_operations(item_id=ITEM_ID) == set()
     first, second, third = uuid4(), uuid4(), uuid4()
     checked_item.adjust(first, units=1)
     item_state.mark_applied(item_id=ITEM_ID, operation_ids=[second, third], now_ms=checked_item.now_ms())
@@ -323,11 +292,6 @@ def test_changes_that_the_published_terms_contain_are_marked_as_applied(checked_
     assert item_state.applied_operations(item_id=ITEM_ID) == {first, second, third}
     assert checked_item.adjust(second, units=1).word == Adjusted.ALREADY_APPLIED
     assert checked_item.counters()[0] == "6"
-
-
-def test_an_item_without_changes_has_none_applied(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    assert item_state.applied_operations(item_id=ITEM_ID) == set()
 
 
 def test_the_incarnation_is_the_one_that_the_store_compares_with(checked_item: CheckedItem) -> None:

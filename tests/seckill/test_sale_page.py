@@ -38,6 +38,11 @@ def form_of(item: SaleItem) -> str:
     return f"/sale-items/{item.pk}/reserve/"
 
 
+def answer_to(client: Client, item: SaleItem, **form: str) -> str:
+    """The page to which the form leads."""
+    return client.post(form_of(item), form, follow=True).content.decode()
+
+
 def hidden_pass(text: str) -> str:
     return text.split('name="pass" value="')[1].split('"')[0]
 
@@ -107,14 +112,13 @@ def test_with_the_store_down_the_pages_open_and_say_so(client: Client, item: Sal
         assert "data-store-unreachable hidden" not in text
         assert "Sold out</button>" not in text
     assert "We cannot show the stock right now" in text_of(client, "/")
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
-    assert "Temporarily unavailable" in answer.content.decode()
+    assert "Temporarily unavailable" in answer_to(client, item, **{"pass": hidden_pass(text)})
 
 
-def test_a_sale_that_is_not_published_is_not_there(client: Client, product: Product) -> None:
+def test_a_sale_that_is_not_published_is_not_there(as_buyer: Client, product: Product) -> None:
     item = make_item(product, published=False)
-    assert client.get(page_of(item)).status_code == 404
-    assert "No sales are planned" in text_of(client, "/")
+    assert [as_buyer.get(path).status_code for path in (page_of(item), form_of(item))] == [404, 404]
+    assert "No sales are planned" in text_of(as_buyer, "/")
 
 
 def test_home_shows_what_is_open_and_what_comes_but_not_what_is_over(client: Client, product: Product) -> None:
@@ -142,7 +146,7 @@ def test_signing_in_leads_back_to_the_item(client: Client, item: SaleItem, buyer
 
 def test_the_form_of_a_browser_without_javascript_reserves_once(as_buyer: Client, item: SaleItem) -> None:
     form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": "1"}
-    first, second = (as_buyer.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
+    first, second = (as_buyer.post(form_of(item), form) for _ in range(2))
     assert first["Location"] == second["Location"]
     assert first["Location"].startswith("/reservations/")
     assert left_held_sold(item)[:2] == (4, 1)
@@ -174,57 +178,46 @@ def test_the_form_says_how_many_are_still_possible(as_buyer: Client, product: Pr
     item = make_item(product, per_buyer_max=3)
     form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": "3"}
     reserve(item, buyer)
-    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
-    assert "Purchase limit reached. You have 1 of at most 3; you can still take 2." in answer.content.decode()
+    sentence = "Purchase limit reached. You have 1 of at most 3; you can still take 2."
+    assert sentence in answer_to(as_buyer, item, **form)
 
 
 def test_long_before_the_opening_the_form_says_so(as_buyer: Client, product: Product) -> None:
     # Given a sale for which passes are not issued yet, and a browser without JavaScript
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-    assert "Not open yet</button>" in text_of(as_buyer, page_of(item))
+    page = text_of(as_buyer, page_of(item))
+    assert "Not open yet</button>" in page
+    assert 'name="pass"' not in page
     text = text_of(as_buyer, form_of(item))
     assert "Not open yet</button>" in text
     assert "Reserve now</button>" not in text
-    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
-    assert "Not open yet. The sale has not opened yet." in answer.content.decode()
-    assert "expired" not in answer.content.decode()
+    assert hidden_pass(text) == ""
+    answer = answer_to(as_buyer, item, **{"pass": ""})
+    assert "Not open yet. The sale has not opened yet." in answer
+    assert "expired" not in answer
+    # The same with a pass, shortly before.
+    Sale.objects.update(opens_at=timezone.now() + timedelta(minutes=5))
+    answer = answer_to(as_buyer, item, **{"pass": hidden_pass(text_of(as_buyer, form_of(item)))})
+    assert "Not open yet. The sale has not opened yet." in answer
 
 
 def test_after_the_end_the_form_says_so(as_buyer: Client, product: Product) -> None:
     item = make_item(product)
     Sale.objects.update(closes_at=timezone.now())
-    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": ""}, follow=True)
-    assert "The sale is over. This sale has ended." in answer.content.decode()
+    assert "The sale is over. This sale has ended." in answer_to(as_buyer, item, **{"pass": ""})
 
 
-@pytest.mark.parametrize("units", ["0", "-1", "1.5", "x", "", "9" * 30, "²"])
-def test_the_form_asks_again_if_the_units_are_invalid(as_buyer: Client, item: SaleItem, units: str) -> None:
-    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": units}
-    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
-    assert "Choose how many units you want." in answer.content.decode()
-
-
-def test_the_form_explains_a_refusal(as_buyer: Client, product: Product) -> None:
-    item = make_item(product, opens_in_seconds=300)
-    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item)))}
-    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
-    assert "Not open yet. The sale has not opened yet." in answer.content.decode()
-
-
-def test_the_page_gives_passes_by_the_rules_of_the_api(client: Client, product: Product, buyer: User) -> None:
-    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-    assert 'name="pass"' not in text_of(client, page_of(item))
-    client.force_login(buyer)
-    assert 'name="pass"' not in text_of(client, page_of(item))
-    assert hidden_pass(text_of(client, form_of(item))) == ""
+def test_the_form_asks_again_if_the_units_are_invalid(as_buyer: Client, item: SaleItem) -> None:
+    pass_text = hidden_pass(text_of(as_buyer, form_of(item)))
+    for units in ("0", "-1", "1.5", "x", "", "9" * 30, "²"):
+        assert "Choose how many units you want." in answer_to(as_buyer, item, **{"pass": pass_text, "units": units})
 
 
 def test_the_pass_of_another_buyer_cannot_be_used(
     as_buyer: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
 ) -> None:
     for text in (pass_for(rival, item), pass_for(buyer, item, expires_in_seconds=-1), "p1.nonsense", ""):
-        answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
-        assert "The page had expired" in answer.content.decode()
+        assert "The page had expired" in answer_to(as_buyer, item, **{"pass": text})
     assert counters_of(item).held == 0
 
 
@@ -245,7 +238,3 @@ def test_who_is_not_signed_in_comes_back_to_the_form_with_the_units(
     assert link.startswith("/zh-hans/accounts/login/?next=")
     answer = client.post(link, {"login": "buyer", "password": "buyer-password"})
     assert answer["Location"] == path
-
-
-def test_an_item_that_is_not_published_has_no_form(as_buyer: Client, product: Product) -> None:
-    assert as_buyer.get(form_of(make_item(product, published=False))).status_code == 404

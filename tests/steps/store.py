@@ -9,6 +9,7 @@ from pytest_django import Settings
 from seckill import ledger
 from seckill.line import line_ledger
 from seckill.models import SaleItem
+from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of
 
 
@@ -34,6 +35,14 @@ def store_away(settings: LazySettings | Settings, name: str = "seckill") -> Any:
     former = settings.CACHES
     settings.CACHES = {**former, name: {**former[name], "LOCATION": "redis://127.0.0.1:1/0"}}
     return former
+
+
+def store_answers() -> bool:
+    try:
+        ledger.clock_ms(item_id=1)
+    except StoreUnreachable:
+        return False
+    return True
 
 
 class StoredItem:
@@ -65,8 +74,7 @@ class StoredItem:
 
     def latest(self) -> list[tuple[int, str]]:
         """The latest reservations, newest first: the counter after each, and its id."""
-        entries = [entry.decode().split(":") for entry in self.client.lrange(self.keys.latest, 0, -1)]
-        return [(int(number), reservation_id) for number, reservation_id in entries]
+        return numbered(self.client.lrange(self.keys.latest, 0, -1))
 
     def counters(self) -> tuple[str | None, str, str]:
         """left, held, sold"""
@@ -78,7 +86,7 @@ class StoredItem:
         pipeline = self.client.pipeline(transaction=True)
         for key in (self.keys.item, self.keys.buyers, self.keys.holds):
             pipeline.hgetall(key)
-        *hashes, stream = pipeline.xrange(self.keys.outbox).execute()
+        *hashes, stream, listed = pipeline.xrange(self.keys.outbox).lrange(self.keys.latest, 0, -1).execute()
         item, buyers, holds = map(texts, hashes)
         entries = [texts(fields) for _, fields in stream]
         units_in: Counter[str] = Counter()
@@ -102,10 +110,11 @@ class StoredItem:
             assert "left" not in item
         made = [*(entry["reservation"] for entry in entries), *self.restored]
         assert sorted(made) == sorted([*holds, *self.forgotten])
-        numbers = [number for number, _ in self.latest()]
+        latest = numbered(listed)
+        numbers = [number for number, _ in latest]
         assert numbers == sorted(set(numbers), reverse=True)
         assert not numbers or numbers[0] <= int(item["reservations"])
-        assert {reservation_id for _, reservation_id in self.latest()} <= {*holds, *self.forgotten}
+        assert {reservation_id for _, reservation_id in latest} <= {*holds, *self.forgotten}
 
     def places(self) -> dict[str, str]:
         return texts(self.client.hgetall(self.keys.places))
@@ -116,18 +125,25 @@ class StoredItem:
         return [buyer.decode() for buyer, score in sorted(found, key=lambda place: place[1] % line_ledger.SHIFT)]
 
     def check_line(self) -> None:
-        places = self.places()
+        """The line and the places have the same buyers, and the item knows for how few units one of them waits."""
+        pipeline = self.client.pipeline(transaction=True)
+        pipeline.zrange(self.keys.line, 0, -1, withscores=True).hgetall(self.keys.places)
+        line, found, smallest = pipeline.hget(self.keys.item, "smallest_waiting").execute()
+        places = texts(found)
         arrivals = int(places.pop("arrivals", "0"))
         scores = {}
         for buyer, place in places.items():
             _, units, arrival = place.split(":")
             assert 1 <= int(arrival) <= arrivals
             scores[buyer] = int(units) * line_ledger.SHIFT + int(arrival)
-        assert scores == {
-            buyer.decode(): int(score) for buyer, score in self.client.zrange(self.keys.line, 0, -1, withscores=True)
-        }
+        assert scores == {buyer.decode(): int(score) for buyer, score in line}
         least = min((score // line_ledger.SHIFT for score in scores.values()), default=None)
-        assert self.item().get("smallest_waiting") == (None if least is None else str(least))
+        assert smallest == (None if least is None else b"%d" % least)
+
+
+def numbered(entries: list[bytes]) -> list[tuple[int, str]]:
+    parts = [entry.decode().split(":") for entry in entries]
+    return [(int(number), reservation_id) for number, reservation_id in parts]
 
 
 def texts(fields: dict[bytes, bytes]) -> dict[str, str]:

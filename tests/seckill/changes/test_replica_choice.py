@@ -1,14 +1,13 @@
 """A replica is lost: staff choose how many a yes waits for, and all processes follow without a restart."""
 
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from pytest_django import Settings
 
@@ -19,6 +18,7 @@ from seckill.outcomes import Outcome
 from seckill.store import yes_replicas
 from seckill.store.client import StoreUnreachable
 from tests.steps.buying import reserve, told
+from tests.steps.operating import run_command
 from tests.steps.staff import employee
 from tests.steps.store import store_away
 
@@ -34,21 +34,15 @@ def one_replica_wanted(item: SaleItem, settings: Settings) -> Iterator[None]:
     yes_replicas.known.chosen = None
 
 
-def choose_by_command(*arguments: str) -> str:
-    out = StringIO()
-    call_command("yes_replicas", *arguments, stdout=out)
-    return out.getvalue()
-
-
 def test_without_its_replica_nothing_is_sold_until_somebody_chooses(
     item: SaleItem, buyer: User, rival: User, stranger: User
 ) -> None:
     with pytest.raises(StoreUnreachable):
         reserve(item, buyer)
-    said = choose_by_command("0", "--reason", "replica lost")
+    said = run_command("yes_replicas", "0", "--reason", "replica lost")
     assert "waits for 0 replicas" in said
     assert told(item, rival) is Outcome.RESERVED
-    choose_by_command("--as-set", "--reason", "replica is back")
+    run_command("yes_replicas", "--as-set", "--reason", "replica is back")
     with pytest.raises(StoreUnreachable):
         reserve(item, stranger)
     # The latest stands first.
@@ -134,8 +128,8 @@ def test_what_makes_no_sense_is_refused(replicas: int, reason: str) -> None:
 
 def test_the_command_says_what_is_wrong_and_what_is_still_to_do() -> None:
     with pytest.raises(CommandError, match="0 to 1 replicas"):
-        choose_by_command("3", "--reason", "no")
-    assert "min-replicas-to-write" in choose_by_command(), "the server of the tests has no such setting"
+        run_command("yes_replicas", "3", "--reason", "no")
+    assert "min-replicas-to-write" in run_command("yes_replicas"), "the server of the tests has no such setting"
 
 
 def test_where_a_yes_waits_for_none_there_is_nothing_to_read(settings: Settings, monkeypatch: Any) -> None:

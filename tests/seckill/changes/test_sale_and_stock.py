@@ -25,6 +25,8 @@ from tests.steps.shop import make_item, variant_of
 from tests.steps.staff import change
 from tests.steps.store import left_held_sold
 
+pytestmark = pytest.mark.django_db
+
 Kind = SaleChange.Kind
 
 
@@ -62,7 +64,6 @@ def test_more_units_than_are_in_stock_cannot_be_published(product: Product) -> N
     assert available(product) == 12
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("point", ["publication.before_commit", "publication.after_commit"])
 def test_killed_while_publishing_and_repeated_the_units_leave_once(product: Product, point: str) -> None:
     item = make_item(product, quantity=5, published=False)
@@ -80,7 +81,6 @@ def test_an_unlimited_item_takes_none(product: Product) -> None:
     assert available(product) == 12
 
 
-@pytest.mark.django_db(transaction=True)
 def test_added_units_come_from_the_stock_and_withdrawn_ones_go_back(product: Product) -> None:
     item = make_item(product, quantity=5)
     change(item, Kind.ADD_UNITS, units=7, reason="more")
@@ -92,7 +92,6 @@ def test_added_units_come_from_the_stock_and_withdrawn_ones_go_back(product: Pro
     assert SaleItem.objects.get().quantity == 8
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_refused_withdrawal_gives_nothing_back(product: Product, buyer: User) -> None:
     item = make_item(product, quantity=5, per_buyer_max=5)
     order_of(item, buyer, 3)
@@ -100,7 +99,6 @@ def test_a_refused_withdrawal_gives_nothing_back(product: Product, buyer: User) 
     assert available(product) == 7
 
 
-@pytest.mark.django_db(transaction=True)
 def test_unsold_units_come_back_once_when_the_sale_is_over(product: Product, buyer: User, rival: User) -> None:
     item = make_item(product, quantity=5)
     paid, unpaid = order_of(item, buyer), order_of(item, rival)
@@ -122,17 +120,6 @@ def test_unsold_units_come_back_once_when_the_sale_is_over(product: Product, buy
     assert moves(product)[1:] == [("from_sale", 3, f"sale {item.sale_id}"), ("from_sale", 1, f"sale {item.sale_id}")]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_sale_that_sold_nothing_returns_everything(product: Product) -> None:
-    item = make_item(product, quantity=5)
-    change(item, Kind.END_NOW)
-    assert tasks.return_unsold_units() == 5
-    assert available(product) == 12
-    assert SaleItem.objects.get().quantity == 0
-    assert not audit(item_id=item.pk).comparison.problem_count
-
-
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("point", ["changes.before_store", "changes.after_store"])
 def test_killed_on_the_way_the_units_come_back_once(product: Product, point: str) -> None:
     item = make_item(product, quantity=5)
@@ -143,10 +130,11 @@ def test_killed_on_the_way_the_units_come_back_once(product: Product, point: str
     tasks.sweep_outboxes()
     tasks.return_unsold_units()
     assert available(product) == 12
+    assert SaleItem.objects.get().quantity == 0
+    assert not audit(item_id=item.pk).comparison.problem_count
     assert moves(product)[1:] == [("from_sale", 5, f"sale {item.sale_id}")]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_units_that_never_came_from_the_stock_do_not_go_there(product: Product) -> None:
     """A sale that was published by an earlier release."""
     item = make_item(product, quantity=5)
@@ -157,7 +145,6 @@ def test_units_that_never_came_from_the_stock_do_not_go_there(product: Product) 
     assert available(product) == before
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_duplicate_of_a_past_sale_has_the_units_that_were_planned(product: Product, buyer: User) -> None:
     item = make_item(product, quantity=5)
     assert lifecycle.pay(order_id=order_of(item, buyer).pk)
@@ -169,7 +156,6 @@ def test_a_duplicate_of_a_past_sale_has_the_units_that_were_planned(product: Pro
     assert available(product) == 6
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_sale_that_is_opened_again_has_its_units_again(product: Product, buyer: User) -> None:
     item = make_item(product, quantity=5)
     assert lifecycle.pay(order_id=order_of(item, buyer).pk)
@@ -188,18 +174,13 @@ def test_a_sale_that_is_opened_again_has_its_units_again(product: Product, buyer
     assert duplicate(sale_id=item.sale_id).items.get().quantity == 5
 
 
-@pytest.mark.django_db(transaction=True)
 def test_units_that_were_bought_meanwhile_do_not_come_back(product: Product) -> None:
     item = make_item(product, quantity=5)
+    # A later end of a sale that is open takes no units.
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
+    assert (item.quantity, available(product)) == (5, 7)
     change(item, Kind.END_NOW)
     tasks.return_unsold_units()
     take(Count(3, seen=None), variant_id=variant_of(product).pk, reason="count", made_by=None)
     change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
     assert (item.quantity, available(product)) == (3, 0)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_later_end_of_a_sale_that_is_open_takes_no_units(product: Product) -> None:
-    item = make_item(product, quantity=5)
-    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
-    assert (item.quantity, available(product)) == (5, 7)

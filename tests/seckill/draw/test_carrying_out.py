@@ -4,10 +4,11 @@ import json
 from datetime import timedelta
 from typing import Any
 from unittest import mock
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 
 from orders.account.deletion import delete_account
@@ -26,6 +27,7 @@ from tests.steps.buying import let_deadlines_pass, signed_in, with_address
 from tests.steps.crash import killed_at
 from tests.steps.drawing import drawn, enter, entered, entry_of, in_order, make_draw, opening_passes, swept
 from tests.steps.shop import text_of
+from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db
 
@@ -41,14 +43,25 @@ def statuses(item: SaleItem) -> list[str]:
     return [entry.status for entry in in_order(item)]
 
 
-def figures(item: SaleItem) -> tuple[int | None, int, int]:
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    return counters.left, counters.held, counters.sold
+def cancel(*entries: DrawEntry) -> None:
+    for entry in entries:
+        assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=entry.reservation_id).pk)
+
+
+def adjust(item: SaleItem, **change: Any) -> None:
+    """A change of the item in the store alone."""
+    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(**change))
+
+
+def closed(item: SaleItem, count: int) -> None:
+    """So many have entered, and nothing is drawn yet."""
+    entered(item, count)
+    opening_passes(item)
+    assert carrying_out.close_entries(sale_id=item.sale_id)
 
 
 def assert_conserved(item: SaleItem) -> None:
-    left, held, sold = figures(item)
+    left, held, sold = left_held_sold(item)
     assert left is not None
     assert left + held + sold == 3
     assert audit(item_id=item.pk, patience_seconds=0).comparison.problem_count == 0
@@ -62,7 +75,7 @@ def test_winners_get_orders_and_all_others_are_next(item: SaleItem) -> None:
     orders = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT)
     assert {order.reservation_id for order in orders} == {entry.reservation_id for entry in winners}
     assert {order.buyer_id for order in orders} == {entry.buyer_id for entry in winners}
-    assert figures(item) == (0, 3, 0)
+    assert left_held_sold(item) == (0, 3, 0)
     entries = [Entry(item.pk, str(entry.entry_id), 1) for entry in in_order(item)]
     assert [(one.entry_id, one.won) for one in draw_entries(entries, seed=draw.seed, units={item.pk: 3})] == [
         (str(entry.entry_id), bool(entry.won_at_draw)) for entry in in_order(item)
@@ -70,11 +83,14 @@ def test_winners_get_orders_and_all_others_are_next(item: SaleItem) -> None:
     assert_conserved(item)
 
 
-def test_the_hash_is_public_before_the_seed(item: SaleItem, client: Client) -> None:
-    entered(item, 2)
-    path = f"/api/v1/sales/{item.sale_id}/draw/"
+def test_the_hash_is_public_before_the_seed_and_the_page_and_the_file_name_nobody(
+    item: SaleItem, client: Client
+) -> None:
+    buyers = entered(item, 4)
+    path, page = f"/api/v1/sales/{item.sale_id}/draw/", f"/sales/{item.sale_id}/draw/"
     before = client.get(path).json()
-    assert (before["stage"], before["entries"], before["seed"], before["entries_sha256"]) == ("open", 2, None, None)
+    assert (before["stage"], before["entries"], before["seed"], before["entries_sha256"]) == ("open", 4, None, None)
+    assert Draw.objects.get().seed not in text_of(client, page)
     opening_passes(item)
     assert carrying_out.close_entries(sale_id=item.sale_id)
     closed = client.get(path).json()
@@ -82,24 +98,35 @@ def test_the_hash_is_public_before_the_seed(item: SaleItem, client: Client) -> N
     assert len(closed["entries_sha256"]) == 64
     assert client.get(f"{path}file/").status_code == 404
     swept(item)
-    after = client.get(path).json()
+    after, draw, entries = client.get(path).json(), Draw.objects.get(), in_order(item)
     assert after["seed_sha256"] == before["seed_sha256"]
     assert after["entries_sha256"] == closed["entries_sha256"]
-    assert (after["stage"], after["seed"]) == ("drawn", Draw.objects.get().seed)
+    assert (after["stage"], after["seed"]) == ("drawn", draw.seed)
+    # The public page names the winners by their entries alone.
+    for text in (text_of(client, page), text_of(client, f"/zh-hans{page}")):
+        assert {draw.seed, draw.entries_sha256} <= set(text.replace("<", " ").replace(">", " ").split())
+        assert [str(entry.entry_id) in text for entry in entries] == [True] * 3 + [False]
+        assert not [buyer.username for buyer in buyers if buyer.username in text]
+        assert not [entry for entry in entries if str(entry.reservation_id) in text]
+    # The file is cached.
+    answer = client.get(f"{path}file/")
+    assert [one["place"] for one in json.loads(answer.content)["entries"]] == [1, 2, 3, 4]
+    assert answer.content.decode() == draw.file
+    assert client.get(f"{path}file/", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert not [entry for entry in entries if str(entry.reservation_id) in draw.file]
 
 
 def test_what_winners_do_not_pay_for_goes_to_the_next_by_itself_until_nobody_is_left(item: SaleItem) -> None:
     entered(item, 5)
     drawn(item)
-    first = Order.objects.get(reservation_id=in_order(item)[1].reservation_id)
-    assert lifecycle.cancel(order_id=first.pk)
+    cancel(in_order(item)[1])
     swept(item)
     assert statuses(item) == ["won", "passed_on", "won", "won", "not_won"]
     let_deadlines_pass()
     lifecycle.expire_overdue()
     swept(item)
     assert statuses(item) == ["passed_on"] * 4 + ["won"]
-    assert figures(item) == (2, 1, 0)
+    assert left_held_sold(item) == (2, 1, 0)
     assert_conserved(item)
 
 
@@ -109,7 +136,7 @@ def test_units_of_a_refund_go_to_the_next_too(item: SaleItem) -> None:
     order = Order.objects.get(reservation_id=in_order(item)[0].reservation_id)
     assert lifecycle.pay(order_id=order.pk)
     swept(item)
-    assert figures(item) == (0, 2, 1)
+    assert left_held_sold(item) == (0, 2, 1)
     lifecycle.refund(order_id=order.pk, units_back=True)
     swept(item)
     assert statuses(item) == ["passed_on", "won", "won", "won"]
@@ -124,14 +151,13 @@ def test_an_entry_that_was_passed_over_gets_the_units_once_enough_come_back(prod
     with mock.patch("seckill.draw.drawing.hmac.digest", side_effect=in_this_order(item, [small[0], *big, *small[1:]])):
         drawn(item)
     assert statuses(item) == ["won", "not_won", "won", "won"]
-    for entry in in_order(item)[2:]:
-        assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=entry.reservation_id).pk)
+    cancel(*in_order(item)[2:])
     swept(item)
     assert statuses(item)[1] == "not_won"
-    assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=in_order(item)[0].reservation_id).pk)
+    cancel(in_order(item)[0])
     swept(item)
     assert statuses(item) == ["passed_on", "won", "passed_on", "passed_on"]
-    assert figures(item) == (0, 3, 0)
+    assert left_held_sold(item) == (0, 3, 0)
 
 
 def in_this_order(item: SaleItem, buyers: list[User]) -> Any:
@@ -149,7 +175,7 @@ def test_a_sweep_that_is_killed_anywhere_goes_on_where_it_was(item: SaleItem, pl
         carrying_out.close_entries(sale_id=item.sale_id)
     if place == "draw.before_chosen":
         swept(item)
-        assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=in_order(item)[0].reservation_id).pk)
+        cancel(in_order(item)[0])
     with killed_at(place):
         for _second in range(3):
             carry_out_draws()
@@ -158,7 +184,7 @@ def test_a_sweep_that_is_killed_anywhere_goes_on_where_it_was(item: SaleItem, pl
     assert statuses(item) == (
         ["passed_on", "won", "won", "won", "not_won", "not_won"] if taken_back else ["won"] * 3 + ["not_won"] * 3
     )
-    assert figures(item) == (0, 3, 0)
+    assert left_held_sold(item) == (0, 3, 0)
     assert_conserved(item)
 
 
@@ -171,8 +197,7 @@ def test_sweeps_at_once_draw_once_and_give_no_unit_twice(product: Product) -> No
         at_once([carrying_out.carry_out_draws] * 4)
     swept(item)
     assert statuses(item) == ["won"] * 3 + ["not_won"] * 6
-    for entry in in_order(item)[:2]:
-        lifecycle.cancel(order_id=Order.objects.get(reservation_id=entry.reservation_id).pk)
+    cancel(*in_order(item)[:2])
     for _second in range(2):
         at_once([carrying_out.carry_out_draws] * 4)
     swept(item)
@@ -182,32 +207,25 @@ def test_sweeps_at_once_draw_once_and_give_no_unit_twice(product: Product) -> No
 
 
 def test_units_that_staff_withdraw_first_are_given_when_they_come_back(item: SaleItem, store: Any) -> None:
-    entered(item, 4)
-    opening_passes(item)
-    carrying_out.close_entries(sale_id=item.sale_id)
-    adjustment = ledger.Adjustment(units=-2)
-    ledger.adjust(item_id=item.pk, operation_id=entry_ids(item)[0], adjustment=adjustment)
+    closed(item, 4)
+    adjust(item, units=-2)
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, True, True, True]
     assert statuses(item) == ["won", "won", "won", "not_won"]
-    ledger.adjust(item_id=item.pk, operation_id=entry_ids(item)[1], adjustment=ledger.Adjustment(units=2))
+    adjust(item, units=2)
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, False, False, True]
 
 
-def entry_ids(item: SaleItem) -> list[Any]:
-    return [entry.entry_id for entry in DrawEntry.objects.filter(item=item).order_by("pk")]
-
-
 def test_a_paused_sale_is_drawn_and_gives_its_units_after_the_pause(item: SaleItem, store: Any) -> None:
     entered(item, 4)
-    ledger.adjust(item_id=item.pk, operation_id=entry_ids(item)[0], adjustment=ledger.Adjustment(state="paused"))
+    adjust(item, state="paused")
     drawn(item)
     assert statuses(item) == ["won"] * 3 + ["not_won"]
-    assert figures(item) == (3, 0, 0)
-    ledger.adjust(item_id=item.pk, operation_id=entry_ids(item)[1], adjustment=ledger.Adjustment(state="open"))
+    assert left_held_sold(item) == (3, 0, 0)
+    adjust(item, state="open")
     swept(item)
-    assert figures(item) == (0, 3, 0)
+    assert left_held_sold(item) == (0, 3, 0)
 
 
 def test_a_blocked_winner_passes_on(item: SaleItem) -> None:
@@ -223,8 +241,8 @@ def test_a_blocked_winner_passes_on(item: SaleItem) -> None:
 def test_after_the_end_nobody_is_next_and_the_units_return_to_the_stock(item: SaleItem, store: Any) -> None:
     entered(item, 4)
     drawn(item)
-    Sale.objects.update(closes_at=connection_now())
-    ledger.adjust(item_id=item.pk, operation_id=entry_ids(item)[0], adjustment=ledger.Adjustment(closes_ms="now"))
+    Sale.objects.update(closes_at=Now())
+    adjust(item, closes_ms="now")
     let_deadlines_pass()
     lifecycle.expire_overdue()
     swept(item)
@@ -232,16 +250,8 @@ def test_after_the_end_nobody_is_next_and_the_units_return_to_the_stock(item: Sa
     assert return_unsold_units() == 3
 
 
-def connection_now() -> Any:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now()")
-        return cursor.fetchone()[0]
-
-
 def test_rows_that_were_changed_between_close_and_draw_are_not_drawn(item: SaleItem) -> None:
-    entered(item, 3)
-    opening_passes(item)
-    carrying_out.close_entries(sale_id=item.sale_id)
+    closed(item, 3)
     DrawEntry.objects.filter(pk=DrawEntry.objects.first().pk).update(units=2)  # type: ignore[union-attr]
     with pytest.raises(carrying_out.EntriesChanged):
         carrying_out.draw_now(sale_id=item.sale_id)
@@ -254,17 +264,14 @@ def test_winners_are_told_by_the_mails_of_their_orders_and_the_others_by_one_of_
     with_address(*buyers)
     drawn(item)
     swept(item)
-    assert [mail.order.reservation_id for mail in Mail.objects.filter(kind=Mail.Kind.WON).order_by("pk")] == [
-        entry.reservation_id
-        for entry in sorted(
-            in_order(item)[:3], key=lambda entry: Order.objects.get(reservation_id=entry.reservation_id).pk
-        )
-    ]
+    won = Mail.objects.filter(kind=Mail.Kind.WON)
+    assert len(won) == 3
+    assert {mail.order.reservation_id for mail in won} == {entry.reservation_id for entry in in_order(item)[:3]}
     assert {mail.buyer for mail in LineMail.objects.all()} == {entry.buyer for entry in in_order(item)[3:]}
     # A winner of later gets the mail of a winner.
-    lifecycle.cancel(order_id=Order.objects.get(reservation_id=in_order(item)[0].reservation_id).pk)
+    cancel(in_order(item)[0])
     swept(item)
-    assert Mail.objects.filter(kind=Mail.Kind.WON).count() == 4
+    assert won.all().count() == 4
     assert LineMail.objects.count() == 2
 
 
@@ -282,45 +289,6 @@ def test_an_owner_reads_place_and_reservation(item: SaleItem, buyer: User, rival
             assert signed_in(user).get(body["status_url"]).json()["status"] == "awaiting_payment"
 
 
-def test_the_public_page_names_the_winners_by_their_entries_alone(item: SaleItem, client: Client) -> None:
-    buyers = entered(item, 4)
-    page = text_of(client, f"/sales/{item.sale_id}/draw/")
-    assert Draw.objects.get().seed not in page
-    draw = drawn(item)
-    for path in (f"/sales/{item.sale_id}/draw/", f"/zh-hans/sales/{item.sale_id}/draw/"):
-        page = text_of(client, path)
-        assert {draw.seed, draw.entries_sha256} <= set(page.replace("<", " ").replace(">", " ").split())
-        assert [str(entry.entry_id) in page for entry in in_order(item)] == [True] * 3 + [False]
-        assert not [buyer.username for buyer in buyers if buyer.username in page]
-        assert not [entry for entry in in_order(item) if str(entry.reservation_id) in page]
-
-
-def test_the_file_is_cached_and_names_nobody(item: SaleItem, client: Client) -> None:
-    entered(item, 4)
-    draw = drawn(item)
-    answer = client.get(f"/api/v1/sales/{item.sale_id}/draw/file/")
-    assert [one["place"] for one in json.loads(answer.content)["entries"]] == [1, 2, 3, 4]
-    assert answer.content.decode() == draw.file
-    tag = {"If-None-Match": answer.headers["ETag"]}
-    assert client.get(f"/api/v1/sales/{item.sale_id}/draw/file/", headers=tag).status_code == 304
-    assert not [entry for entry in in_order(item) if str(entry.reservation_id) in draw.file]
-
-
-def test_a_reservation_that_the_store_has_lost_is_made_again_under_its_id(item: SaleItem) -> None:
-    entered(item, 3)
-    opening_passes(item)
-    lost = ledger.Reservation(Outcome.RESERVED, now_ms=0)
-    with mock.patch.object(ledger, "reserve", return_value=lost):
-        swept(item)
-    assert figures(item) == (3, 0, 0)
-    DrawEntry.objects.update(reserved_at=connection_now() - timedelta(minutes=2))
-    swept(item)
-    assert figures(item) == (0, 3, 0)
-    assert set(Order.objects.values_list("reservation_id", flat=True)) == {
-        entry.reservation_id for entry in in_order(item)
-    }
-
-
 def test_a_deleted_account_leaves_an_open_draw_and_stays_a_bare_id_in_a_closed_one(item: SaleItem) -> None:
     first, second = entered(item, 2)
     delete_account(first.pk)
@@ -333,14 +301,26 @@ def test_a_deleted_account_leaves_an_open_draw_and_stays_a_bare_id_in_a_closed_o
     assert statuses(item) == ["passed_on"]
 
 
+def test_a_reservation_that_the_store_has_lost_is_made_again_under_its_id(item: SaleItem) -> None:
+    entered(item, 3)
+    opening_passes(item)
+    with mock.patch.object(ledger, "reserve", return_value=ledger.Reservation(Outcome.RESERVED, now_ms=0)):
+        swept(item)
+    assert left_held_sold(item) == (3, 0, 0)
+    DrawEntry.objects.update(reserved_at=Now() - timedelta(minutes=2))
+    swept(item)
+    assert left_held_sold(item) == (0, 3, 0)
+    orders = Order.objects.values_list("reservation_id", flat=True)
+    assert set(orders) == {entry.reservation_id for entry in in_order(item)}
+
+
 def test_outcomes_that_say_wait_stop_the_batch(item: SaleItem) -> None:
     entered(item, 3)
     opening_passes(item)
-    away = ledger.Reservation(Outcome.UNAVAILABLE, now_ms=0)
-    with mock.patch.object(ledger, "reserve", return_value=away):
+    with mock.patch.object(ledger, "reserve", return_value=ledger.Reservation(Outcome.UNAVAILABLE, now_ms=0)):
         for _second in range(3):
             carry_out_draws()
     assert statuses(item) == ["won"] * 3
-    assert figures(item) == (3, 0, 0)
+    assert left_held_sold(item) == (3, 0, 0)
     swept(item)
-    assert figures(item) == (0, 3, 0)
+    assert left_held_sold(item) == (0, 3, 0)

@@ -10,11 +10,11 @@ import pytest
 
 from orders.models import Order
 from orders.repair.audit import audit
-from seckill import ledger
 from seckill.models import DrawEntry
 from shop.models import Product
 from tests.live_shop import environment
 from tests.steps.drawing import entered, in_order, make_draw, opening_passes, swept
+from tests.steps.store import left_held_sold
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -45,21 +45,13 @@ def sweep_and_die(*, at: str, directory: Path) -> None:
     assert died.returncode == -signal.SIGKILL, died.stderr
 
 
-def test_killed_before_the_commit_of_the_draw_and_between_units_and_their_note(
-    product: Product, tmp_path: Path
-) -> None:
+def test_killed_between_units_and_their_note(product: Product, tmp_path: Path) -> None:
     item = make_draw(product, quantity=3)
     entered(item, 7)
     opening_passes(item)
-    sweep_and_die(at="draw.before_drawn", directory=tmp_path)
-    assert not DrawEntry.objects.filter(place__isnull=False).exists()
-    (tmp_path / "draw.before_drawn").unlink(missing_ok=True)
-
     sweep_and_die(at="draw.after_reserve", directory=tmp_path)
     # The store holds the units, and PostgreSQL does not know it yet.
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (0, 3)
+    assert left_held_sold(item)[:2] == (0, 3)
     assert not DrawEntry.objects.filter(reserved_at__isnull=False).exists()
     places = [entry.entry_id for entry in in_order(item)]
 

@@ -8,42 +8,42 @@ from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
 @pytest.mark.parametrize("quantity", [5, None])
-def test_confirmed_units_move_from_held_to_sold(checked_item: CheckedItem, quantity: int | None) -> None:
-    checked_item.publish(quantity=quantity, per_buyer_max=4)
-    reservation_id = checked_item.new_id()
-    deadline_ms = checked_item.reserve(reservation_id, buyer=7, units=2).deadline_ms
-    checked_item.held(buyer=8)
-    assert checked_item.confirm(reservation_id) == Confirmed.CONFIRMED
-    assert checked_item.counters() == ("2" if quantity else None, "1", "2")
-    assert checked_item.holds()[str(reservation_id)] == f"sold:7:2:{deadline_ms}"
-    assert checked_item.buyers() == {"7": "2", "8": "1"}
+def test_confirmed_units_move_from_held_to_sold(item: CheckedItem, quantity: int | None) -> None:
+    item.publish(quantity=quantity, per_buyer_max=4)
+    reservation_id = item.new_id()
+    deadline_ms = item.reserve(reservation_id, buyer=7, units=2).deadline_ms
+    item.held(buyer=8)
+    assert item.confirm(reservation_id) == Confirmed.CONFIRMED
+    assert item.counters() == ("2" if quantity else None, "1", "2")
+    assert item.holds()[str(reservation_id)] == f"sold:7:2:{deadline_ms}"
+    assert item.buyers() == {"7": "2", "8": "1"}
 
 
-def test_a_second_confirm_changes_nothing(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    reservation_id = checked_item.sold()
-    assert checked_item.confirm(reservation_id) == Confirmed.ALREADY_CONFIRMED
+def test_a_second_confirm_changes_nothing(item: CheckedItem) -> None:
+    item.publish()
+    reservation_id = item.sold()
+    assert item.confirm(reservation_id) == Confirmed.ALREADY_CONFIRMED
 
 
 @pytest.mark.parametrize("reason", list(ReleaseReason))
-def test_a_released_hold_has_ended(checked_item: CheckedItem, reason: ReleaseReason) -> None:
-    checked_item.publish()
-    reservation_id = checked_item.sold() if reason is ReleaseReason.REFUNDED else checked_item.held()
-    checked_item.release(reservation_id, reason)
-    assert checked_item.confirm(reservation_id) == Confirmed.HOLD_ENDED
+def test_a_released_hold_has_ended(item: CheckedItem, reason: ReleaseReason) -> None:
+    item.publish()
+    reservation_id = item.sold() if reason is ReleaseReason.REFUNDED else item.held()
+    item.release(reservation_id, reason)
+    assert item.confirm(reservation_id) == Confirmed.HOLD_ENDED
 
 
-def test_a_full_store_still_confirms(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    reservation_id = checked_item.held()
-    with checked_item.store.full():
-        assert checked_item.confirm(reservation_id) == Confirmed.CONFIRMED
-    assert checked_item.counters() == ("4", "0", "1")
+def test_a_full_store_still_confirms(item: CheckedItem) -> None:
+    item.publish()
+    reservation_id = item.held()
+    with item.store.full():
+        assert item.confirm(reservation_id) == Confirmed.CONFIRMED
+    assert item.counters() == ("4", "0", "1")
 
 
-def test_many_are_confirmed_in_one_call_with_an_answer_for_each(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    ids = [checked_item.held(), checked_item.new_id(), checked_item.sold(), checked_item.ended()]
+def test_many_are_confirmed_in_one_call_with_an_answer_for_each(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    ids = [item.held(), item.new_id(), item.sold(), item.ended()]
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids) == [
         Confirmed.CONFIRMED,
         Confirmed.UNKNOWN_HOLD,
@@ -51,4 +51,4 @@ def test_many_are_confirmed_in_one_call_with_an_answer_for_each(checked_item: Ch
         Confirmed.HOLD_ENDED,
     ]
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=[]) == []
-    checked_item.check_invariants()
+    item.check_invariants()

@@ -1,183 +1,153 @@
-"""What holds for several scripts alike: the number of slots, an item that is not there, lost or damaged values."""
+"""What holds for several scripts alike: slots, arguments, lost or damaged fields, an item that is not verified."""
 
-from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 import pytest
 
-from seckill.ledger_words import Adjusted, Confirmed, Readmitted, Released, RestoreAs, Restored
-from seckill.outcomes import Outcome
-from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
 from tests.house.script_contract import WORDS, contract_of
-from tests.seckill.checked_item import DAMAGED_NUMBERS, CheckedItem, says, word_of
-
-# One call of each verb; where it is about a hold, about this one.
-CALLS: dict[str, Callable[[CheckedItem, UUID], Any]] = {
-    "reserve": lambda item, _hold: item.reserve(),
-    "readmit": lambda item, _hold: item.readmit(),
-    "confirm": lambda item, hold: item.confirm(hold),
-    "release": lambda item, hold: item.release(hold),
-    "adjust": lambda item, _hold: item.adjust(units=1),
-    "restore": lambda item, _hold: item.restore(state=RestoreAs.SOLD),
-    "forget": lambda item, hold: item.forget(hold),
-    "archive": lambda item, _hold: item.archive(),
-}
-YES = {
-    "reserve": Outcome.RESERVED,
-    "readmit": Readmitted.READMITTED,
-    "confirm": Confirmed.CONFIRMED,
-    "release": Released.RELEASED,
-    "adjust": Adjusted.ADJUSTED,
-    "restore": Restored.RESTORED,
-}
-# The verbs that move the units of a hold that is there.
-SETTLING = ["confirm", "release"]
-COUNTERS = {
-    "reserve": ["held", "sold", "reservations", "quantity", "left"],
-    "readmit": ["held", "sold", "reservations", "quantity", "left"],
-    "confirm": ["held", "sold"],
-    "release": ["held", "sold", "quantity", "left"],
-    "adjust": ["held", "sold", "quantity", "left"],
-    "restore": ["held", "sold", "reservations", "quantity", "left"],
-}
-each_counter = pytest.mark.parametrize(("verb", "part"), [(verb, part) for verb in COUNTERS for part in COUNTERS[verb]])
-
-
-def word(item: CheckedItem, verb: str, hold: UUID | None = None) -> Any:
-    return word_of(CALLS[verb](item, hold or item.new_id()))
-
-
-def published(item: CheckedItem, verb: str, **terms: Any) -> UUID:
-    """The hold that a call is about."""
-    item.publish(**terms)
-    return item.held() if verb in SETTLING else item.new_id()
+from tests.seckill.checked_item import DAMAGED_NUMBERS, CheckedItem, says
+from tests.seckill.scripts import verbs
+from tests.seckill.scripts.verbs import COUNTERS, NUMBERS, PARTS, SETTLING, YES, ready, word
 
 
 @pytest.mark.parametrize(("keys", "args"), [(-1, 0), (1, 0), (0, -1), (0, 1)])
 @pytest.mark.parametrize("verb", list(WORDS))
-def test_a_wrong_number_of_slots_is_a_fault(checked_item: CheckedItem, verb: str, keys: int, args: int) -> None:
-    checked_item.publish()
+def test_a_wrong_number_of_slots_is_a_fault(item: CheckedItem, verb: str, keys: int, args: int) -> None:
+    item.publish()
     contract = contract_of(verb)
     arguments = f"{len(contract.args)} argument" + ("" if len(contract.args) == 1 else "s")
-    checked_item.is_refused(
-        getattr(scripts, verb.upper()),
+    item.is_refused(
+        verb,
         keys=len(contract.keys) + keys,
         args=["1"] * (len(contract.args) + args),
         message=f"{verb} takes {len(contract.keys)} keys and {arguments}",
     )
 
 
-@pytest.mark.parametrize("verb", list(CALLS))
-def test_an_item_that_was_never_published_is_unavailable(checked_item: CheckedItem, verb: str) -> None:
-    assert word(checked_item, verb) == "unavailable"
+NO_INTEGERS = ["1.5", "", "many", "1e400", "nan"]
 
 
-# --- a hold that is there, or not ---
-
-
-@pytest.mark.parametrize(("verb", "part"), [(verb, part) for verb in SETTLING for part in COUNTERS[verb]])
-@pytest.mark.parametrize("state", ["held", "sold", "ended"])
-def test_an_item_that_lost_a_counter_is_unavailable_whatever_the_hold(
-    checked_item: CheckedItem, verb: str, part: str, state: str
-) -> None:
-    checked_item.publish()
-    reservation_id = getattr(checked_item, state)()
-    checked_item.client.hdel(checked_item.keys.item, part)
-    assert word(checked_item, verb, reservation_id) == "unavailable"
-
-
-@pytest.mark.parametrize("verb", SETTLING)
-def test_unavailable_comes_before_unknown_hold(checked_item: CheckedItem, verb: str) -> None:
-    checked_item.publish()
-    checked_item.client.delete(checked_item.keys.item)
-    assert word(checked_item, verb) == "unavailable"
-
-
-@pytest.mark.parametrize("verb", SETTLING)
-def test_a_hold_that_the_store_does_not_have_is_unknown(checked_item: CheckedItem, verb: str) -> None:
-    published(checked_item, verb)
-    assert word(checked_item, verb) == "unknown_hold"
-
-
-@pytest.mark.parametrize("verb", SETTLING)
-@pytest.mark.parametrize("incarnation", [None, "0" * 40])
-@pytest.mark.parametrize("state", ["held", "sold", "ended"])
-def test_an_item_that_is_not_verified_is_unavailable_whatever_the_hold(
-    checked_item: CheckedItem, verb: str, state: str, incarnation: str | None
-) -> None:
-    checked_item.publish()
-    reservation_id = getattr(checked_item, state)()
-    checked_item.become_unverified(incarnation=incarnation)
-    assert word(checked_item, verb, reservation_id) == "unavailable"
-    assert word(checked_item, verb) == "unavailable"
-
-
-@pytest.mark.parametrize("verb", SETTLING)
-@pytest.mark.parametrize("incarnation", [None, "0" * 40])
-def test_a_repair_settles_before_the_item_is_verified(
-    checked_item: CheckedItem, verb: str, incarnation: str | None
-) -> None:
-    reservation_id = published(checked_item, verb)
-    checked_item.become_unverified(incarnation=incarnation)
-    assert getattr(checked_item, verb)(reservation_id, even_unverified=True) == YES[verb]
-
-
-@pytest.mark.parametrize("verb", SETTLING)
 @pytest.mark.parametrize(
-    "hold",
+    ("verb", "name", "values", "message"),
     [
-        *("", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"),
-        *("held:7:007:1767226500012", "held:7:1000000000000000:1767226500012"),
+        ("reserve", "units", [*NO_INTEGERS, "0", "-1"], "units are whole, 1 or more"),
+        ("readmit", "units", [*NO_INTEGERS, "0", "-1"], "units are whole, 1 or more"),
+        ("restore", "units", [*NO_INTEGERS, "0", "-1"], "units are whole, 1 or more"),
+        ("join_line", "units", [*NO_INTEGERS, "0", "-1", "11"], "units are whole, 1 to 10"),
+        ("adjust", "units", NO_INTEGERS, "units are whole"),
+        ("forget", "keep_ms", ["long"], "keep_ms is a number"),
+        ("archive", "over_ms", ["long"], "over_ms is a number"),
+        ("hand_on", "people_max", ["0", "11", "many"], "people_max is 1 to 10"),
     ],
 )
-def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, verb: str, hold: str) -> None:
-    damaged = published(checked_item, verb)
-    checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
-        CALLS[verb](checked_item, damaged)
-
-
-# --- damaged values: found before the first write ---
-
-
-@each_counter
-@pytest.mark.parametrize("value", DAMAGED_NUMBERS)
-def test_an_item_with_a_damaged_counter_is_unavailable(
-    checked_item: CheckedItem, verb: str, part: str, value: str
+def test_an_argument_that_makes_no_sense_is_a_fault(
+    item: CheckedItem, verb: str, name: str, values: list[str], message: str
 ) -> None:
-    hold = published(checked_item, verb)
-    checked_item.client.hset(checked_item.keys.item, part, value)
-    assert word(checked_item, verb, hold) == "unavailable"
+    hold, contract = ready(item, verb), contract_of(verb)
+    # For the other arguments, these make sense.
+    given = {"reservation_id": str(hold), "buyer": "8", "state": "held", "backlog_max": "9", "places_max": "9"}
+    for value in values:
+        args = [value if slot == name else given.get(slot, "1") for slot in contract.args]
+        item.is_refused(verb, keys=len(contract.keys), args=args, message=message)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in verbs.CALLS if verb != "leave_line"])
+def test_an_item_that_was_never_published_is_unavailable(item: CheckedItem, verb: str) -> None:
+    assert word(item, verb) == "unavailable"
+
+
+# --- fields that are lost or damaged: found before the first write ---
+
+
+@pytest.mark.parametrize("verb", verbs.WITH_PARTS)
+def test_an_item_that_lost_a_part_is_unavailable(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb)
+    for part in PARTS[verb]:
+        with item.damaged(**{part: None}):
+            assert word(item, verb, hold) == "unavailable", part
+
+
+@pytest.mark.parametrize("verb", [verb for verb in COUNTERS if verb != "hand_on"])
+def test_an_unlimited_item_that_lost_a_part_is_unavailable(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb, quantity=None)
+    for part in {*PARTS[verb]} - {*verbs.STOCK}:
+        with item.damaged(**{part: None}):
+            assert word(item, verb, hold) == "unavailable", part
+
+
+@pytest.mark.parametrize("verb", verbs.WITH_PARTS)
+def test_an_item_with_a_damaged_number_is_unavailable(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb)
+    damages = [(part, value) for part in COUNTERS.get(verb, []) for value in DAMAGED_NUMBERS]
+    for part, value in [*damages, *((part, "many") for part in NUMBERS.get(verb, []))]:
+        with item.damaged(**{part: value}):
+            assert word(item, verb, hold) == "unavailable", (part, value)
 
 
 @pytest.mark.parametrize("verb", ["reserve", "readmit", "release", "adjust", "restore"])
-def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(checked_item: CheckedItem, verb: str) -> None:
-    hold = published(checked_item, verb)
-    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "many", "left": "many"})
-    assert word(checked_item, verb, hold) == "unavailable"
+def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb)
+    item.set(quantity="many", left="many")
+    assert word(item, verb, hold) == "unavailable"
 
 
-@pytest.mark.parametrize("verb", list(YES))
+@pytest.mark.parametrize("verb", [verb for verb in COUNTERS if verb != "hand_on"])
 @pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
-def test_a_counter_may_be_any_number_that_the_store_can_count_with(
-    checked_item: CheckedItem, verb: str, value: str
-) -> None:
-    checked_item.publish(quantity=5 if verb == "adjust" else None, per_buyer_max=5)
-    hold = checked_item.held()
-    checked_item.client.hset(checked_item.keys.item, "sold", value)
-    with checked_item.unguarded():
-        assert word(checked_item, verb, hold) == YES[verb]
+def test_a_counter_may_be_any_number_that_the_store_can_count_with(item: CheckedItem, verb: str, value: str) -> None:
+    hold = ready(item, verb, ["held"], quantity=5 if verb == "adjust" else None)
+    with item.damaged(sold=value), item.unguarded():
+        assert word(item, verb, hold) == YES[verb]
 
 
-@pytest.mark.parametrize("verb", ["reserve", "readmit", "release"])
-@pytest.mark.parametrize("count", ["1.5", "007", "many"])
-def test_a_damaged_count_of_the_buyer_is_a_fault_and_nothing_changes(
-    checked_item: CheckedItem, verb: str, count: str
-) -> None:
-    checked_item.publish(per_buyer_max=9)
-    hold = checked_item.held(buyer=7)
-    checked_item.client.hset(checked_item.keys.buyers, "7", count)
-    with pytest.raises(StoreUnreachable, match=says("the count of the buyer is malformed")):
-        CALLS[verb](checked_item, hold)
+@pytest.mark.parametrize("verb", ["reserve", "readmit", "release", "restore", "join_line"])
+def test_a_damaged_count_of_the_buyer_is_a_fault_and_nothing_changes(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb)
+    for count in ["many"] if verb == "join_line" else ["1.5", "007", "many"]:
+        item.client.hset(item.keys.buyers, "8" if verb == "join_line" else "7", count)
+        with pytest.raises(StoreUnreachable, match=says("the count of the buyer is malformed")):
+            word(item, verb, hold)
+
+
+@pytest.mark.parametrize("verb", ["reserve", "confirm", "release", "forget"])
+def test_a_malformed_hold_is_a_fault_and_no_answer(item: CheckedItem, verb: str) -> None:
+    damaged = ready(item, verb, ["held"])
+    holds = ["", "held", "held:7:1", "held:7:1:soon", "held:7::1767226500012", "ended:7:1:1767226500012:more"]
+    if verb in SETTLING:
+        holds += ["held:7:007:1767226500012", "held:7:1000000000000000:1767226500012"]
+    for hold in holds:
+        item.client.hset(item.keys.holds, str(damaged), hold)
+        with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
+            word(item, verb, damaged)
+
+
+# --- an item that is not verified ---
+
+
+@pytest.mark.parametrize("verb", [*COUNTERS, "forget", "join_line"])
+def test_an_item_that_is_not_verified_is_unavailable_whatever_the_hold(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb, verbs.STATES)
+    known = [UUID(name) for name in item.holds()]
+    server = item.item()["incarnation"]
+    for incarnation in (None, "0" * 40, "", server[:20], server[:39]):
+        item.become_unverified(incarnation=incarnation)
+        for reservation_id in [hold, item.new_id(), *known]:
+            assert word(item, verb, reservation_id) == "unavailable"
+    item.mark_verified()
+    assert word(item, verb, hold) == YES[verb]
+
+
+@pytest.mark.parametrize("verb", SETTLING)
+@pytest.mark.parametrize("incarnation", [None, "0" * 40])
+def test_a_repair_settles_before_the_item_is_verified(item: CheckedItem, verb: str, incarnation: str | None) -> None:
+    reservation_id = ready(item, verb)
+    item.become_unverified(incarnation=incarnation)
+    assert getattr(item, verb)(reservation_id, even_unverified=True) == YES[verb]
+
+
+@pytest.mark.parametrize("verb", SETTLING)
+def test_a_hold_that_the_store_does_not_have_is_unknown(item: CheckedItem, verb: str) -> None:
+    ready(item, verb)
+    assert word(item, verb) == "unknown_hold"
+    item.lose("item")
+    assert word(item, verb) == "unavailable"

@@ -1,6 +1,6 @@
 """Each line of each script is needed: whatever is removed or changed in it, one of its tests fails.
 
-The tests are those of test_publish.py, of the other verbs, and of test_every_verb.py, run as they are. `make test`
+The tests are those of test_publish.py, of the other verbs, and of test_every_*.py, run as they are. `make test`
 tries a sample of the mutants, .ci/run all of them (LUA_MUTANTS, see mutant_sample.py).
 """
 
@@ -105,7 +105,7 @@ def package_of(verb: str) -> str:
 
 
 MODULES = {verb: import_module(f"tests.seckill.{package_of(verb)}.test_{verb}") for verb in MUTANTS_MIN}
-OF_EVERY_VERB = import_module("tests.seckill.scripts.test_every_verb")
+OF_EVERY_VERB = [import_module(f"tests.seckill.scripts.test_every_{what}") for what in ("verb", "loss")]
 
 
 @pytest.mark.parametrize("verb", MODULES)
@@ -113,7 +113,7 @@ def test_for_every_mutant_of_a_script_some_test_fails(
     verb: str, own_store: OwnStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choice = os.environ["LUA_MUTANTS"]
-    cases = [*cases_of(MODULES[verb]), *cases_of(OF_EVERY_VERB, verb=verb)]
+    cases = [*cases_of(MODULES[verb]), *(case for module in OF_EVERY_VERB for case in cases_of(module, verb=verb))]
     survivors: list[Mutant] = []
     with as_reservation_store(own_store):
         seconds = {case: seconds_of(case, own_store) for case in cases}

@@ -9,23 +9,21 @@ import pytest
 from django_redis import get_redis_connection
 from redis.connection import Connection
 
-from seckill import ledger
 from seckill.outcomes import Outcome
 from seckill.store.barrier import PinnedConnection
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.scripts import Script, packed
 from tests.processes import wait_until
-from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.checked_item import CheckedItem
+from tests.steps.store import store_answers
 
 ECHO = Script("echo", "return {KEYS[1], KEYS[2] or '', ARGV[1], ARGV[2] or '', tostring(#KEYS), tostring(#ARGV)}")
 
 
 @pytest.mark.parametrize("keys", [("a",), ("a", "ключ")])
 @pytest.mark.parametrize("args", [(7,), ("", "票\r\n$1\r\nx")])
-def test_a_script_gets_what_it_was_given(
-    checked_item: CheckedItem, keys: tuple[str, ...], args: tuple[int | str, ...]
-) -> None:
+def test_a_script_gets_what_it_was_given(item: CheckedItem, keys: tuple[str, ...], args: tuple[int | str, ...]) -> None:
     client = get_redis_connection("seckill")
     expected = ECHO.run(client, keys=keys, args=args)
     assert expected[:4] == [keys[0], keys[-1] if len(keys) > 1 else "", str(args[0]), str(args[1]) if args[1:] else ""]
@@ -38,57 +36,49 @@ def test_the_length_of_a_word_is_that_of_its_bytes() -> None:
     assert packed("票") == b"$3\r\n\xe7\xa5\xa8\r\n"
 
 
-def test_a_script_that_the_store_does_not_have_is_loaded(checked_item: CheckedItem) -> None:
+def test_a_script_that_the_store_does_not_have_is_loaded(item: CheckedItem) -> None:
     client = get_redis_connection("seckill")
-    checked_item.client.script_flush()
-    before = checked_item.store.calls().get("eval", 0)
+    item.client.script_flush()
+    before = item.store.calls().get("eval", 0)
     for _ in range(3):
         with PinnedConnection(client) as connection:
             assert ECHO.run_packed(connection, keys=("a",), args=("b",))[0] == "a"
-    assert checked_item.store.calls()["eval"] == before + 1
+    assert item.store.calls()["eval"] == before + 1
 
 
-def test_a_reply_that_comes_too_late_is_not_given_to_the_next_call(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    checked_item.held(buyer=9)
-    with checked_item.unguarded():
-        os.kill(checked_item.store.process.pid or 0, signal.SIGSTOP)
+def test_a_reply_that_comes_too_late_is_not_given_to_the_next_call(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    item.held(buyer=9)
+    with item.unguarded():
+        os.kill(item.store.process.pid or 0, signal.SIGSTOP)
         try:
             with pytest.raises(StoreUnreachable) as raised:
-                checked_item.reserve(buyer=7, units=1)
+                item.reserve(buyer=7, units=1)
         finally:
-            os.kill(checked_item.store.process.pid or 0, signal.SIGCONT)
+            os.kill(item.store.process.pid or 0, signal.SIGCONT)
         assert raised.value.cause is Cause.TIMEOUT
-        wait_until(answers, seconds_max=5)
-        assert checked_item.reserve(buyer=8, units=2).units == 2
+        wait_until(store_answers, seconds_max=5)
+        assert item.reserve(buyer=8, units=2).units == 2
 
 
-def answers() -> bool:
-    try:
-        ledger.clock_ms(item_id=ITEM_ID)
-    except StoreUnreachable:
-        return False
-    return True
-
-
-def test_a_call_that_was_interrupted_leaves_no_reply_behind(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    checked_item.held(buyer=9)
+def test_a_call_that_was_interrupted_leaves_no_reply_behind(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    item.held(buyer=9)
     with (
-        checked_item.unguarded(),
+        item.unguarded(),
         mock.patch.object(Connection, "read_response", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
-        checked_item.reserve(buyer=7, units=1)
+        item.reserve(buyer=7, units=1)
     with mock.patch.object(Connection, "can_read", return_value=False):
-        assert checked_item.reserve(buyer=8, units=2).units == 2
+        assert item.reserve(buyer=8, units=2).units == 2
 
 
-def test_after_an_error_the_connection_is_used_again(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    checked_item.held(buyer=9)
-    before: Any = checked_item.client.info("stats")["total_connections_received"]
+def test_after_an_error_the_connection_is_used_again(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    item.held(buyer=9)
+    before: Any = item.client.info("stats")["total_connections_received"]
     with pytest.raises(StoreUnreachable, match="units are whole"):
-        checked_item.reserve(units=0)
-    assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
-    assert checked_item.client.info("stats")["total_connections_received"] == before
+        item.reserve(units=0)
+    assert item.reserve(buyer=8).outcome == Outcome.RESERVED
+    assert item.client.info("stats")["total_connections_received"] == before

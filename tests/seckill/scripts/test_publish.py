@@ -13,7 +13,7 @@ from seckill.store.scripts import Script
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 
-def test_published_terms_are_in_the_store_as_they_were_given(checked_item: CheckedItem) -> None:
+def test_published_terms_are_in_the_store_as_they_were_given(item: CheckedItem) -> None:
     terms = ledger.Terms(
         quantity=500,
         opens_ms=1767225600000,
@@ -24,7 +24,7 @@ def test_published_terms_are_in_the_store_as_they_were_given(checked_item: Check
         currency="CNY",
     )
     assert ledger.publish(item_id=ITEM_ID, terms=terms) == Published.PUBLISHED
-    assert checked_item.item() == {
+    assert item.item() == {
         "quantity": "500",
         "left": "500",
         "held": "0",
@@ -37,77 +37,77 @@ def test_published_terms_are_in_the_store_as_they_were_given(checked_item: Check
         "per_buyer_max": "2",
         "price_minor": "1900",
         "currency": "CNY",
-        "incarnation": checked_item.client.info("replication")["master_replid"],
+        "incarnation": item.client.info("replication")["master_replid"],
     }
-    assert set(checked_item.dump()) == {b"seckill:{42}:item", b"seckill:{42}:outbox"}
+    assert set(item.dump()) == {b"seckill:{42}:item", b"seckill:{42}:outbox"}
 
 
-def test_an_unlimited_item_has_neither_quantity_nor_left(checked_item: CheckedItem) -> None:
-    assert checked_item.publish(quantity=None) == Published.PUBLISHED
-    assert not {"quantity", "left"} & checked_item.item().keys()
+def test_an_unlimited_item_has_neither_quantity_nor_left(item: CheckedItem) -> None:
+    assert item.publish(quantity=None) == Published.PUBLISHED
+    assert not {"quantity", "left"} & item.item().keys()
 
 
-def test_an_item_may_have_nothing_on_sale(checked_item: CheckedItem) -> None:
-    assert checked_item.publish(quantity=0) == Published.PUBLISHED
-    assert checked_item.counters() == ("0", "0", "0")
+def test_an_item_may_have_nothing_on_sale(item: CheckedItem) -> None:
+    assert item.publish(quantity=0) == Published.PUBLISHED
+    assert item.counters() == ("0", "0", "0")
 
 
-def test_an_item_may_be_published_paused(checked_item: CheckedItem) -> None:
-    assert checked_item.publish(paused=True) == Published.PUBLISHED
-    assert checked_item.item()["state"] == "paused"
-    assert checked_item.reserve().outcome == Outcome.PAUSED
+def test_an_item_may_be_published_paused(item: CheckedItem) -> None:
+    assert item.publish(paused=True) == Published.PUBLISHED
+    assert item.item()["state"] == "paused"
+    assert item.reserve().outcome == Outcome.PAUSED
 
 
-def test_an_unverified_item_is_unavailable_until_it_is_verified(checked_item: CheckedItem) -> None:
-    assert checked_item.publish(verified=False) == Published.PUBLISHED
-    assert "incarnation" not in checked_item.item()
-    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
-    checked_item.mark_verified()
-    assert checked_item.reserve().outcome == Outcome.RESERVED
+def test_an_unverified_item_is_unavailable_until_it_is_verified(item: CheckedItem) -> None:
+    assert item.publish(verified=False) == Published.PUBLISHED
+    assert "incarnation" not in item.item()
+    assert item.reserve().outcome == Outcome.UNAVAILABLE
+    item.mark_verified()
+    assert item.reserve().outcome == Outcome.RESERVED
 
 
-def test_a_second_publish_changes_nothing_whatever_its_terms(checked_item: CheckedItem) -> None:
-    checked_item.publish(quantity=5)
-    checked_item.held()
-    assert checked_item.publish(quantity=9, per_buyer_max=9) == Published.ALREADY_PUBLISHED
-    assert checked_item.counters() == ("4", "1", "0")
+def test_a_second_publish_changes_nothing_whatever_its_terms(item: CheckedItem) -> None:
+    item.publish(quantity=5)
+    item.held()
+    assert item.publish(quantity=9, per_buyer_max=9) == Published.ALREADY_PUBLISHED
+    assert item.counters() == ("4", "1", "0")
 
 
-def test_publishing_creates_an_empty_outbox_with_its_consumer_group(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    assert checked_item.entries() == []
-    [group] = checked_item.client.xinfo_groups(checked_item.keys.outbox)
+def test_publishing_creates_an_empty_outbox_with_its_consumer_group(item: CheckedItem) -> None:
+    item.publish()
+    assert item.entries() == []
+    [group] = item.client.xinfo_groups(item.keys.outbox)
     assert (group["name"], group["last-delivered-id"]) == (b"intake", b"0-0")
 
 
-def test_an_outbox_whose_item_was_lost_keeps_its_entries_and_its_position(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.held()
-    checked_item.client.xreadgroup("intake", "reader", {checked_item.keys.outbox: ">"})
-    outbox = checked_item.dump()[b"seckill:{42}:outbox"]
-    checked_item.client.delete(checked_item.keys.item)
-    with checked_item.unguarded():
-        assert checked_item.publish() == Published.PUBLISHED
-    assert checked_item.dump()[b"seckill:{42}:outbox"] == outbox
+def test_an_outbox_whose_item_was_lost_keeps_its_entries_and_its_position(item: CheckedItem) -> None:
+    item.publish()
+    item.held()
+    item.client.xreadgroup("intake", "reader", {item.keys.outbox: ">"})
+    outbox = item.dump()[b"seckill:{42}:outbox"]
+    item.client.delete(item.keys.item)
+    with item.unguarded():
+        assert item.publish() == Published.PUBLISHED
+    assert item.dump()[b"seckill:{42}:outbox"] == outbox
 
 
 def test_an_outbox_whose_item_and_group_were_lost_gets_a_group_from_the_first_entry(
-    checked_item: CheckedItem,
+    item: CheckedItem,
 ) -> None:
-    checked_item.publish()
-    checked_item.held()
-    checked_item.client.delete(checked_item.keys.item)
-    checked_item.client.xgroup_destroy(checked_item.keys.outbox, "intake")
-    with checked_item.unguarded():
-        checked_item.publish()
-    [(_, entries)] = checked_item.client.xreadgroup("intake", "reader", {checked_item.keys.outbox: ">"})
+    item.publish()
+    item.held()
+    item.client.delete(item.keys.item)
+    item.client.xgroup_destroy(item.keys.outbox, "intake")
+    with item.unguarded():
+        item.publish()
+    [(_, entries)] = item.client.xreadgroup("intake", "reader", {item.keys.outbox: ">"})
     assert len(entries) == 1
 
 
-def test_a_full_store_refuses_to_publish_and_keeps_nothing_of_it(checked_item: CheckedItem) -> None:
-    with checked_item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
-        checked_item.publish()
-    assert checked_item.dump() == {}
+def test_a_full_store_refuses_to_publish_and_keeps_nothing_of_it(item: CheckedItem) -> None:
+    with item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
+        item.publish()
+    assert item.dump() == {}
 
 
 # --- nothing is written before the replication id is known ---
@@ -117,26 +117,26 @@ def without_replication_id() -> Script:
     return Script("publish", scripts.PUBLISH.source.replace("master_replid", "of_another_server"))
 
 
-def test_without_a_replication_id_nothing_is_published(checked_item: CheckedItem) -> None:
+def test_without_a_replication_id_nothing_is_published(item: CheckedItem) -> None:
     with (
         mock.patch.object(scripts, "PUBLISH", without_replication_id()),
         pytest.raises(StoreUnreachable, match=says("the replication id is missing")),
     ):
-        checked_item.publish()
-    assert checked_item.dump() == {}
+        item.publish()
+    assert item.dump() == {}
 
 
-def test_without_a_replication_id_an_unverified_item_is_published(checked_item: CheckedItem) -> None:
+def test_without_a_replication_id_an_unverified_item_is_published(item: CheckedItem) -> None:
     with mock.patch.object(scripts, "PUBLISH", without_replication_id()):
-        assert checked_item.publish(verified=False) == Published.PUBLISHED
+        assert item.publish(verified=False) == Published.PUBLISHED
 
 
-def test_where_info_is_forbidden_nothing_is_published(checked_item: CheckedItem) -> None:
+def test_where_info_is_forbidden_nothing_is_published(item: CheckedItem) -> None:
     """As with an account of a managed service."""
-    checked_item.client.acl_setuser("default", enabled=True, commands=["-info"])
+    item.client.acl_setuser("default", enabled=True, commands=["-info"])
     try:
         with pytest.raises(StoreUnreachable):
-            checked_item.publish()
+            item.publish()
     finally:
-        checked_item.client.acl_setuser("default", enabled=True, commands=["+info"])
-    assert checked_item.dump() == {}
+        item.client.acl_setuser("default", enabled=True, commands=["+info"])
+    assert item.dump() == {}

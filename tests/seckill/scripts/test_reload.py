@@ -1,62 +1,49 @@
 """After a restart or SCRIPT FLUSH the scripts are loaded again, without an error."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from seckill import ledger
-from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
-from seckill.outcomes import Outcome
+from seckill.ledger_words import Confirmed, Released, ReleaseReason
 from seckill.store import scripts
-from seckill.store.client import StoreUnreachable
-from tests.own_store import as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.scripts.verbs import YES, ready, word
 
 
-def test_every_verb_works_right_after_the_scripts_were_lost(checked_item: CheckedItem) -> None:
-    checked_item.client.script_flush()
-    assert checked_item.publish() == Published.PUBLISHED
-    checked_item.client.script_flush()
-    first, second = checked_item.held(), checked_item.held()
-    checked_item.client.script_flush()
-    assert checked_item.confirm(first) == Confirmed.CONFIRMED
-    checked_item.client.script_flush()
-    assert checked_item.release(second) == Released.RELEASED
-    checked_item.client.script_flush()
-    assert checked_item.adjust(units=1).word == Adjusted.ADJUSTED
-    checked_item.client.script_flush()
-    assert checked_item.restore(second, state=RestoreAs.HELD) == Restored.RESTORED
+@pytest.mark.parametrize("verb", list(YES))
+def test_every_verb_works_right_after_the_scripts_were_lost(item: CheckedItem, verb: str) -> None:
+    hold = ready(item, verb)
+    item.client.script_flush()
+    assert word(item, verb, hold) == YES[verb]
 
 
-def test_a_script_is_loaded_once(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    checked_item.client.script_flush()
-    checked_item.guarded = False
-    before = checked_item.store.calls()
-    checked_item.held()
-    checked_item.held()
-    after = checked_item.store.calls()
+def test_a_script_is_loaded_once(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    item.client.script_flush()
+    item.guarded = False
+    before = item.store.calls()
+    item.held()
+    item.held()
+    after = item.store.calls()
     assert after["eval"] - before.get("eval", 0) == 1
     assert after["evalsha"] - before.get("evalsha", 0) == 2
 
 
-def test_many_calls_work_right_after_the_scripts_were_lost(checked_item: CheckedItem) -> None:
-    checked_item.publish(per_buyer_max=5)
-    ids = [checked_item.held() for _ in range(4)]
-    checked_item.client.script_flush()
+def test_many_calls_work_right_after_the_scripts_were_lost(item: CheckedItem) -> None:
+    item.publish(per_buyer_max=5)
+    ids = [item.held() for _ in range(4)]
+    item.client.script_flush()
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids[:2]) == [Confirmed.CONFIRMED] * 2
-    checked_item.client.script_flush()
+    item.client.script_flush()
     answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=ReleaseReason.CANCELLED)
     assert answers == [Released.RELEASED] * 2
-    checked_item.check_invariants()
+    item.check_invariants()
 
 
 def test_each_call_takes_effect_once_if_the_script_is_lost_between_them(
-    checked_item: CheckedItem, monkeypatch: pytest.MonkeyPatch
+    item: CheckedItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked_item.publish(per_buyer_max=5)
-    first, second = checked_item.held(), checked_item.held()
+    item.publish(per_buyer_max=5)
+    first, second = item.held(), item.held()
 
     class Forgetful(scripts.Script):
         """Loses its script after the first of the calls, as if SCRIPT FLUSH came in between."""
@@ -71,57 +58,4 @@ def test_each_call_takes_effect_once_if_the_script_is_lost_between_them(
     monkeypatch.setattr(scripts, "CONFIRM", Forgetful("confirm"))
     answers = ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second])
     assert answers == [Confirmed.ALREADY_CONFIRMED, Confirmed.CONFIRMED]
-    assert checked_item.counters() == ("3", "0", "2")
-
-
-def test_a_script_can_be_loaded_into_a_full_store(checked_item: CheckedItem) -> None:
-    checked_item.publish(quantity=2)
-    first, second = checked_item.held(), checked_item.held()
-    with checked_item.store.full():
-        for call in loading_all(checked_item):
-            call()
-        checked_item.client.script_flush()
-        assert checked_item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
-        checked_item.client.script_flush()
-        assert checked_item.confirm(first) == Confirmed.CONFIRMED
-        checked_item.client.script_flush()
-        assert checked_item.release(second) == Released.RELEASED
-        checked_item.client.script_flush()
-        assert checked_item.restore(second, state=RestoreAs.SOLD) == Restored.RESTORED
-        checked_item.client.script_flush()
-        assert checked_item.adjust(state="paused").word == Adjusted.ADJUSTED
-        assert checked_item.adjust(state="open").word == Adjusted.ADJUSTED
-        assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
-        checked_item.client.script_flush()
-        with pytest.raises(StoreUnreachable, match="maxmemory"):
-            checked_item.reserve(buyer=8)
-
-
-def loading_all(checked_item: CheckedItem) -> list[Callable[[], object]]:
-    """SCRIPT LOAD of each verb."""
-    verbs = (
-        scripts.PUBLISH,
-        scripts.RESERVE,
-        scripts.CONFIRM,
-        scripts.RELEASE,
-        scripts.ADJUST,
-        scripts.RESTORE,
-    )
-    return [lambda verb=verb: checked_item.client.script_load(verb.source) for verb in verbs]  # type: ignore[misc]
-
-
-def test_after_a_restart_the_scripts_are_loaded_and_nothing_is_lost(tmp_path: Path) -> None:
-    with running(tmp_path) as own_store, as_reservation_store(own_store):
-        checked_item = CheckedItem(own_store)
-        checked_item.publish()
-        first, second = checked_item.held(), checked_item.held()
-        before = checked_item.dump()
-        own_store.kill()
-        own_store.start()
-        assert checked_item.dump() == before
-        assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
-        checked_item.mark_verified()
-        assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
-        assert checked_item.confirm(first) == Confirmed.CONFIRMED
-        assert checked_item.release(second) == Released.RELEASED
-        assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
+    assert item.counters() == ("3", "0", "2")

@@ -68,22 +68,19 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
     assert not SaleChange.objects.exists()
 
 
-def test_the_preview_of_an_end_in_the_past_warns_that_it_would_be_refused(client: Client, running: SaleItem) -> None:
-    page = control_page(running, Kind.MOVE_END)
-    passed = client.post(page, control_form(closes_at="2020-01-02T03:04", reason=""))
-    assert preview_on(passed).endswith(
+def test_the_preview_of_an_end_that_would_be_refused_says_why(client: Client, product: Product) -> None:
+    item = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+
+    def preview(closes_at: str) -> str:
+        form = control_form(closes_at=closes_at, reason="")
+        return preview_on(client.post(control_page(item, Kind.MOVE_END), form))
+
+    assert preview("2020-01-02T03:04").endswith(
         "This time has passed: this change would be refused. To end the sale at once, use “End now”."
     )
-    assert "would be refused" not in preview_on(
-        client.post(page, control_form(closes_at="2031-01-02T03:04", reason=""))
-    )
-
-
-def test_the_preview_of_an_end_before_the_opening_warns_too(client: Client, product: Product) -> None:
-    item = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
     soon = timezone.localtime(timezone.now() + timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%S")
-    response = client.post(control_page(item, Kind.MOVE_END), control_form(closes_at=soon, reason=""))
-    assert preview_on(response).endswith("The sale opens later than this: this change would be refused.")
+    assert preview(soon).endswith("The sale opens later than this: this change would be refused.")
+    assert "would be refused" not in preview("2031-01-02T03:04")
 
 
 def test_an_emergency_pause_needs_no_reason(client: Client, item: SaleItem) -> None:
@@ -95,11 +92,12 @@ def test_an_emergency_pause_needs_no_reason(client: Client, item: SaleItem) -> N
     assert "no reason given" in client.get(JOURNAL).content.decode()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in BY_STAFF if kind not in PAUSES])
-def test_any_other_change_needs_a_reason(client: Client, item: SaleItem, kind: Kind) -> None:
+def test_any_other_change_needs_a_reason(client: Client, item: SaleItem) -> None:
     form = control_form(units=2, closes_at="2031-01-02T03:04", reason=" ")
-    response = client.post(control_page(item, kind), form)
-    assert response.context["form"].errors == {"reason": ["This field is required."]}
+    for kind in BY_STAFF:
+        if kind not in PAUSES:
+            response = client.post(control_page(item, kind), form)
+            assert response.context["form"].errors == {"reason": ["This field is required."]}, kind
     assert not SaleChange.objects.exists()
 
 
@@ -196,13 +194,9 @@ def test_a_kind_or_item_that_does_not_fit_the_sale_is_not_found(
     client: Client, item: SaleItem, product: Product
 ) -> None:
     draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
-    missing = [
-        control_page(draft, Kind.PAUSE),
-        reverse("admin:seckill_sale_control", args=[item.sale_id, "add_units"]),
-        reverse("admin:seckill_sale_control", args=[item.sale_id, "pause", item.pk]),
-        reverse("admin:seckill_sale_control", args=[item.sale_id, "add_units", draft.pk]),
-        reverse("admin:seckill_sale_control", args=[item.sale_id, "give_away"]),
-    ]
+    wrong: list[list[Any]] = [["add_units"], ["pause", item.pk], ["add_units", draft.pk], ["give_away"]]
+    missing = [reverse("admin:seckill_sale_control", args=[item.sale_id, *args]) for args in wrong]
+    missing.append(control_page(draft, Kind.PAUSE))
     assert [client.post(page, control_form(units=1)).status_code for page in missing] == [404] * 5
 
 

@@ -34,7 +34,15 @@ def store(server: OwnStore) -> Iterator[OwnStore]:
         yield server
 
 
+@pytest.fixture
+def web() -> Iterator[RunningPipelines]:
+    """On the loop of the web server."""
+    with RunningPipelines(uvloop.new_event_loop) as running_pipelines:
+        yield running_pipelines
+
+
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def web(request: Any) -> Iterator[RunningPipelines]:
+def web_on_any_loop(request: Any) -> Iterator[RunningPipelines]:
+    """Also where there is no uvloop."""
     with RunningPipelines(request.param) as running_pipelines:
         yield running_pipelines

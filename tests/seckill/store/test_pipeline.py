@@ -44,12 +44,12 @@ Answer = TypeVar("Answer")
 
 
 def test_calls_of_one_turn_go_out_together_and_are_told_what_the_ledger_says(
-    store: OwnStore, web: RunningPipelines
+    store: OwnStore, web_on_any_loop: RunningPipelines
 ) -> None:
-    answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 101))
+    answers = web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=range(1, 101))
     assert told(answers) == {"reserved": 50, "held_by_others": 50}
     assert len(store.client.client_list()) <= 3, "more than one connection of the loop"
-    again = web.reserve(ITEM_ID, buyer_id=1)
+    again = web_on_any_loop.reserve(ITEM_ID, buyer_id=1)
     assert again.outcome is Outcome.HELD_BY_OTHERS
     counters = ledger.read(item_id=ITEM_ID)
     assert counters is not None
@@ -77,19 +77,21 @@ def test_a_script_that_is_missing_is_loaded_once_for_all_calls(store: OwnStore, 
     assert ledger.read(item_id=ITEM_ID).reservations == 11  # type: ignore[union-attr]
 
 
-def test_a_silent_store_costs_one_time_limit_and_then_nothing(store: OwnStore, web: RunningPipelines) -> None:
-    web.reserve(ITEM_ID)
+def test_a_silent_store_costs_one_time_limit_and_then_nothing(
+    store: OwnStore, web_on_any_loop: RunningPipelines
+) -> None:
+    web_on_any_loop.reserve(ITEM_ID)
     with frozen(store):
         began_s = time.monotonic()
-        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
+        answers = web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
         assert told(answers) == {"timeout": 10}
         assert time.monotonic() - began_s < ANSWER_SECONDS
         began_s = time.monotonic()
-        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 40))
+        answers = web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=range(20, 40))
         # One of them may have tried the server.
         assert told(answers) == {"timeout": 20}
         assert time.monotonic() - began_s < ANSWER_SECONDS
-    wait_for_answer(web)
+    wait_for_answer(web_on_any_loop)
     counters = ledger.read(item_id=ITEM_ID)
     assert counters is not None
     # Calls that were given up may have taken effect, and are counted once.
@@ -121,14 +123,14 @@ def test_a_killed_store_is_unreachable_at_once_and_used_again_when_it_is_back(
 
 
 def test_calls_under_way_are_told_when_the_connection_is_lost_and_the_next_get_another(
-    store: OwnStore, web: RunningPipelines
+    store: OwnStore, web_on_any_loop: RunningPipelines
 ) -> None:
-    web.reserve(ITEM_ID)
+    web_on_any_loop.reserve(ITEM_ID)
     for _ in range(3):
         store.client.client_kill_filter(_type="normal", skipme=True)
-        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
+        answers = web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
         assert set(told(answers)) <= {"reserved", "unreachable", "limit_reached"}
-    wait_for_answer(web)
+    wait_for_answer(web_on_any_loop)
 
 
 def test_nobody_waits_for_ever(store: OwnStore, web: RunningPipelines) -> None:
@@ -243,7 +245,7 @@ STEPS = st.lists(
 @hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
-    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, FaultyProxy], web: RunningPipelines
+    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, FaultyProxy], web_on_any_loop: RunningPipelines
 ) -> None:
     store, proxy = cut_store
     store.client.flushall()
@@ -258,7 +260,7 @@ def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
         elif isinstance(step, str):
             proxy.reply_bytes = int(step.split(" ")[2])
         else:
-            for (buyer_id, units), reservation_id, answer in web.reserve_each(ITEM_ID, step):
+            for (buyer_id, units), reservation_id, answer in web_on_any_loop.reserve_each(ITEM_ID, step):
                 same: dict[str, Any] = {"reservation_id": reservation_id, "buyer_id": buyer_id, "units": units}
                 again = until_answered(partial(ledger.reserve, item_id=ITEM_ID, **same))
                 if isinstance(answer, BaseException):

@@ -5,7 +5,9 @@ import os
 import signal
 import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ from tests.steps.pipelines import (
     told,
     wait_for_answer,
 )
+
+Answers = list[ledger.Reservation | BaseException]
 
 
 def connections_made(store: OwnStore) -> int:
@@ -101,38 +105,39 @@ def test_a_server_that_stays_demoted_does_not_get_a_connection_for_each_call(
     assert made <= 2 + seconds / one_pipeline.BACKOFF_SECONDS
 
 
+@contextmanager
+def one_told_and_one_not(store: OwnStore, web: RunningPipelines) -> Iterator[Future[Answers]]:
+    """Of two calls under way, one hears that the server is demoted, and the other one hears nothing."""
+    with through_proxy(store) as proxy, ThreadPoolExecutor(1) as pool:
+        web.reserve(ITEM_ID)
+        with demoted(store):
+            proxy.reply_bytes, proxy.goes_silent = reply_of_a_replica_bytes(store), True
+            under_way = pool.submit(web.reserve_at_once, ITEM_ID, buyer_ids=range(10, 12))
+            wait_until(lambda: proxy.reply_bytes is None, seconds_max=SECONDS_MAX)
+            yield under_way
+        wait_for_answer(web)
+        assert told(under_way.result()) == {"readonly": 1, "timeout": 1}
+
+
 def test_a_former_primary_that_falls_silent_does_not_fail_calls_over_the_next_connection(
     store: OwnStore, web: RunningPipelines
 ) -> None:
-    with through_proxy(store) as proxy, ThreadPoolExecutor(1) as pool:
-        web.reserve(ITEM_ID)
-        with demoted(store):
-            # Of two calls under way, one hears that the server is demoted, and the other one hears nothing.
-            proxy.reply_bytes, proxy.goes_silent = reply_of_a_replica_bytes(store), True
-            under_way = pool.submit(web.reserve_at_once, ITEM_ID, buyer_ids=range(10, 12))
-            wait_until(lambda: proxy.reply_bytes is None, seconds_max=SECONDS_MAX)
-            answers: list[ledger.Reservation | BaseException] = []
-            while not under_way.done() or len(answers) < 3:
-                answers += web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 21))
-            for _ in range(3):
-                answers += web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 21))
-        assert told(under_way.result()) == {"readonly": 1, "timeout": 1}
-        assert set(told(answers)) == {"readonly"}
+    answers: Answers = []
+    with one_told_and_one_not(store, web) as under_way:
+        while not under_way.done() or len(answers) < 3:
+            answers += web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 21))
+        for _ in range(3):
+            answers += web.reserve_at_once(ITEM_ID, buyer_ids=range(20, 21))
+    assert set(told(answers)) == {"readonly"}
 
 
 def test_no_call_is_forgotten_after_a_former_connection_was_given_up(store: OwnStore, web: RunningPipelines) -> None:
-    with through_proxy(store) as proxy, ThreadPoolExecutor(1) as pool:
-        web.reserve(ITEM_ID)
-        with demoted(store):
-            proxy.reply_bytes, proxy.goes_silent = reply_of_a_replica_bytes(store), True
-            under_way = pool.submit(web.reserve_at_once, ITEM_ID, buyer_ids=range(10, 12))
-            wait_until(lambda: proxy.reply_bytes is None, seconds_max=SECONDS_MAX)
-        wait_for_answer(web)
-        assert told(under_way.result()) == {"readonly": 1, "timeout": 1}
-        wait_for_answer(web)
-        # Calls that miss the script wait once more, over the connection that has lived on.
-        store.client.script_flush()
-        assert web.reserve(ITEM_ID).outcome is Outcome.UNAVAILABLE
+    with one_told_and_one_not(store, web):
+        pass
+    wait_for_answer(web)
+    # Calls that miss the script wait once more, over the connection that has lived on.
+    store.client.script_flush()
+    assert web.reserve(ITEM_ID).outcome is Outcome.UNAVAILABLE
 
 
 def reply_of_a_replica_bytes(store: OwnStore) -> int:
@@ -178,10 +183,13 @@ def test_a_process_that_was_busy_itself_reads_what_has_come(store: OwnStore, web
     assert web.run(ask()).outcome is Outcome.RESERVED
 
 
-def test_replies_in_pieces_are_put_together(store: OwnStore, web: RunningPipelines) -> None:
+def test_replies_in_pieces_are_put_together(store: OwnStore, web_on_any_loop: RunningPipelines) -> None:
     with through_proxy(store) as proxy:
         proxy.piece_bytes = 3
-        assert told(web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 61))) == {"reserved": 50, "held_by_others": 10}
+        assert told(web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=range(1, 61))) == {
+            "reserved": 50,
+            "held_by_others": 10,
+        }
 
 
 def test_each_reply_is_for_its_call_though_others_were_given_up_or_their_callers_have_gone(
@@ -212,7 +220,7 @@ def test_each_reply_is_for_its_call_though_others_were_given_up_or_their_callers
     assert ledger.read(item_id=8).held == 1 + sum(range(1, 6)) + sum(range(1, 10))  # type: ignore[union-attr]
 
 
-def test_a_server_that_reads_slowly_gets_all_calls(store: OwnStore, web: RunningPipelines) -> None:
+def test_a_server_that_reads_slowly_gets_all_calls(store: OwnStore, web_on_any_loop: RunningPipelines) -> None:
     def opened_narrow(client: Any) -> Any:
         connection = opened(client)
         connection._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
@@ -224,7 +232,7 @@ def test_a_server_that_reads_slowly_gets_all_calls(store: OwnStore, web: Running
         mock.patch.object(one_pipeline, "opened", opened_narrow),
         mock.patch.object(one_pipeline, "UNDER_WAY_MAX", buyers),
     ):
-        assert told(web.reserve_at_once(8, buyer_ids=range(1, buyers + 1))) == {"reserved": buyers}
+        assert told(web_on_any_loop.reserve_at_once(8, buyer_ids=range(1, buyers + 1))) == {"reserved": buyers}
 
 
 def test_a_store_that_is_loading_says_so_and_is_used_when_it_has_loaded(tmp_path: Path, web: RunningPipelines) -> None:

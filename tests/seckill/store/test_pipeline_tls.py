@@ -103,11 +103,11 @@ def tls_url(server: OwnStore, tmp_path: Path) -> Iterator[str]:
     end.close()
 
 
-def test_a_crowd_is_answered_over_tls(tls_url: str, tmp_path: Path, web: RunningPipelines) -> None:
+def test_a_crowd_is_answered_over_tls(tls_url: str, tmp_path: Path, web_on_any_loop: RunningPipelines) -> None:
     url = f"{tls_url}?ssl_ca_certs={tmp_path / 'server.pem'}"
     with running_at(url):
         ledger.publish(item_id=ITEM_ID, terms=replace(TERMS, quantity=1_500))
-        answers = web.reserve_at_once(ITEM_ID, buyer_ids=BUYERS)
+        answers = web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=BUYERS)
         outcomes = [answer.outcome.value for answer in answers if isinstance(answer, ledger.Reservation)]
     assert (outcomes.count("reserved"), outcomes.count("held_by_others")) == (1_500, 500)
 

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -28,6 +28,7 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.keys import keys_of
 from shop.local.stores.sentinel_store import SentinelStore
+from shop.local.stores.store_node import StoreNode
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled, sale_of, told, web
@@ -64,43 +65,40 @@ def frozen_replica(store: SentinelStore) -> Iterator[None]:
         wait_until(replica.is_in_sync, seconds_max=30)
 
 
-def test_a_yes_that_no_replica_has_is_not_given(sentinel_store: SentinelStore, item: SaleItem, buyer: User) -> None:
-    reservation_id = passes.new_reservation_id(item.pk)
-    with frozen_replica(sentinel_store):
-        assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
-        assert cause_of(item, reservation_id, buyer) is Cause.REPLICAS
-    # The hold was there all the time, and the same pass hears its yes now.
-    assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.ALREADY_RESERVED
+def lost_primary(store: SentinelStore) -> StoreNode:
+    """It is killed, and the replica takes over."""
+    primary = store.primary()
+    store.kill(primary)
+    wait_until(lambda: store.primary() is not primary, seconds_max=60)
+    return primary
 
 
-def test_a_repeated_call_on_another_connection_is_no_yes_either(
-    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+def test_while_no_replica_confirms_only_refusals_are_told(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User, rival: User
 ) -> None:
-    """The first connection has written; WAIT on the second would count nothing and return at once."""
+    assert told(item, buyer_id=rival.pk) == told(item, buyer_id=rival.pk) == Outcome.RESERVED
     reservation_id = passes.new_reservation_id(item.pk)
+    asked: dict[str, Any] = {"reservation_id": reservation_id, "buyer_id": buyer.pk}
     with frozen_replica(sentinel_store):
-        assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
+        assert told(item, **asked) == Outcome.UNAVAILABLE
+        with pytest.raises(StoreUnreachable) as raised:
+            ledger.reserve(item_id=item.pk, units=1, **asked)
+        assert raised.value.cause is Cause.REPLICAS
+        # The first connection has written; WAIT on the second would count nothing and return at once.
         with PinnedConnection(get_redis_connection("seckill")):
             # A connection of threads is taken, so these calls get others: a new one, and that of the event loop.
             for _ in range(2):
-                assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
-
-
-def test_a_status_of_reserved_is_a_yes_too(sentinel_store: SentinelStore, item: SaleItem, buyer: User) -> None:
-    reservation_id = passes.new_reservation_id(item.pk)
-    with frozen_replica(sentinel_store):
-        told(item, reservation_id=reservation_id, buyer_id=buyer.pk)
+                assert told(item, **asked) == Outcome.UNAVAILABLE
+        # A status of `reserved` is a yes too.
         with pytest.raises(StoreUnreachable):
             find_status(buyer_id=buyer.pk, reservation_id=reservation_id)
+        # A refusal promises nothing.
+        assert told(item, buyer_id=rival.pk) == Outcome.LIMIT_REACHED
+    # The hold was there all the time, and the same pass hears its yes now.
     status = find_status(buyer_id=buyer.pk, reservation_id=reservation_id)
     assert status is not None
     assert status["status"] == "reserved"
-
-
-def test_a_refusal_does_not_wait(sentinel_store: SentinelStore, item: SaleItem, buyer: User) -> None:
-    assert told(item, buyer_id=buyer.pk) == told(item, buyer_id=buyer.pk) == Outcome.RESERVED
-    with frozen_replica(sentinel_store):
-        assert told(item, buyer_id=buyer.pk) == Outcome.LIMIT_REACHED
+    assert told(item, **asked) == Outcome.ALREADY_RESERVED
 
 
 def test_after_the_loss_of_the_primary_each_yes_is_there(sentinel_store: SentinelStore, item: SaleItem) -> None:
@@ -108,9 +106,7 @@ def test_after_the_loss_of_the_primary_each_yes_is_there(sentinel_store: Sentine
     promised = {buyer.pk: passes.new_reservation_id(item.pk) for buyer in buyers}
     for pk, reservation_id in promised.items():
         assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.RESERVED
-    primary = sentinel_store.primary()
-    sentinel_store.kill(primary)
-    wait_until(lambda: sentinel_store.primary() is not primary, seconds_max=60)
+    primary = lost_primary(sentinel_store)
     with sentinel_store.primary().client() as client:
         names = {name.decode() for name in client.hkeys(keys_of(item.pk).holds)}
     sentinel_store.restart(primary)
@@ -147,10 +143,7 @@ def test_after_the_loss_of_the_primary_the_line_is_there_and_goes_on(
     change(item, SaleChange.Kind.WITHDRAW_UNITS, units=48)
     people = User.objects.bulk_create([User(username=f"waits-{number}") for number in range(5)])
     places = [join(item, person) for person in people]
-    primary = sentinel_store.primary()
-    sentinel_store.kill(primary)
-    wait_until(lambda: sentinel_store.primary() is not primary, seconds_max=60)
-    sentinel_store.restart(primary)
+    sentinel_store.restart(lost_primary(sentinel_store))
     sentinel_store.await_settled()
     wait_until(lambda: reconciled(item), seconds_max=60)
     found = [line_ledger.find_place(item_id=item.pk, buyer_id=person.pk) for person in people]
@@ -171,12 +164,6 @@ def test_a_store_without_enough_replicas_opens_no_sale(
     assert found == {("min-replicas-to-write", "1"), ("replicas", "1")}
     with pytest.raises(CannotPublish, match="SECKILL_YES_REPLICAS"):
         sale_of(1)
-
-
-def cause_of(item: SaleItem, reservation_id: UUID, buyer: User) -> Cause:
-    with pytest.raises(StoreUnreachable) as raised:
-        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    return raised.value.cause
 
 
 def test_all_yeses_of_one_turn_wait_together(sentinel_store: SentinelStore, item: SaleItem) -> None:

@@ -52,12 +52,12 @@ def test_the_keys_of_different_items_are_spread() -> None:
 
 
 def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) -> None:
-    checked_item = item_in_cluster
-    assert checked_item.publish() == Published.PUBLISHED
-    first, second = checked_item.held(), checked_item.held()
-    assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
+    item = item_in_cluster
+    assert item.publish() == Published.PUBLISHED
+    first, second = item.held(), item.held()
+    assert item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second]) == [Confirmed.CONFIRMED] * 2
-    assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
+    assert item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
     good, bad = outbox.read_batch(item_id=ITEM_ID, count_max=10)
     outbox.acknowledge(item_id=ITEM_ID, entry_ids=[good.id])
     outbox.move_to_dead_letters(item_id=ITEM_ID, entry=bad, error="no such buyer")
@@ -65,13 +65,13 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     assert (letter.error, letter.fields["reservation"]) == ("no such buyer", str(second))
     dead_letters.remove(item_id=ITEM_ID, letter_id=letter.id)
     assert dead_letters.find(item_id=ITEM_ID, letter_id=letter.id) is None
-    assert checked_item.entries() == []
+    assert item.entries() == []
     counters: Any = ledger.read(item_id=ITEM_ID)
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
-    checked_item.guarded = False
-    assert checked_item.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
-    assert checked_item.restore(second, state=RestoreAs.LATE_PAYMENT) == Restored.RESTORED
-    assert checked_item.counters() == ("5", "0", "2")
+    item.guarded = False
+    assert item.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
+    assert item.restore(second, state=RestoreAs.LATE_PAYMENT) == Restored.RESTORED
+    assert item.counters() == ("5", "0", "2")
     assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VERIFIED}
 
 
