@@ -4,8 +4,10 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from threading import Event
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -27,10 +29,19 @@ GIVE_UP_SECONDS = 8.0
 SOURCES = ("database", "reservation_store", "cache", "broker")
 
 
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    with ways_to_servers() as proxy:
-        yield proxy
+@dataclass(frozen=True)
+class Shop:
+    """A web server, and the ways by which it reaches its servers."""
+
+    url: str
+    port: int
+    proxy: Proxy
+
+
+@pytest.fixture(scope="module")
+def shop(django_db_setup: None) -> Iterator[Shop]:
+    with ways_to_servers() as proxy, live_web(**through(proxy, *VARIABLES)) as url:
+        yield Shop(url, urlsplit(url).port or 0, proxy)
 
 
 def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:
@@ -47,28 +58,37 @@ def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int
             return 0, time.monotonic() - started_s
 
 
+@contextmanager
+def pages_asked_for(port: int, *, threads: int) -> Iterator[None]:
+    """What other people do meanwhile: they ask for what needs PostgreSQL."""
+    stop = Event()
+
+    def ask() -> None:
+        while not stop.wait(0.05):
+            call(port, "GET", "/api/v1/sales/")
+
+    with ThreadPoolExecutor(threads) as people:
+        for _ in range(threads):
+            people.submit(ask)
+        time.sleep(1)
+        try:
+            yield
+        finally:
+            stop.set()
+
+
 def test_reservations_go_on_while_postgresql_is_frozen(
-    product: Product, pass_for: Callable[..., str], proxy: Proxy
+    product: Product, pass_for: Callable[..., str], shop: Shop
 ) -> None:
     item = make_item(product, quantity=1000)
     buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(200)])
     passes = [pass_for(buyer, item) for buyer in buyers]
-    with live_web(**through(proxy, "database")) as url:
-        port = urlsplit(url).port or 0
-        # Each of the processes behind the port gets to know the home page.
-        assert {call(port, "GET", "/")[0] for _ in range(40)} == {200}
-        # It has one process: PostgreSQL tells it the items of the sale.
-        assert call(port, "GET", f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
-        with frozen(proxy, "database"):
-            began_s = time.monotonic()
-            pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
-            for page in pages:
-                page.start()
-            time.sleep(1)
-            reserved, others = reserve_until(began_s + FROZEN_SECONDS, port, item, passes)
-            others["/"] = [call(port, "GET", "/") for _ in range(20)]
-        for page in pages:
-            page.join()
+    assert call(shop.port, "GET", "/")[0] == 200
+    # PostgreSQL tells the items of the sale.
+    assert call(shop.port, "GET", f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
+    with pages_asked_for(shop.port, threads=40), frozen(shop.proxy, "database"):
+        reserved, others = reserve_until(time.monotonic() + FROZEN_SECONDS, shop.port, item, passes)
+        others["/"] = [call(shop.port, "GET", "/") for _ in range(20)]
     assert [status for status, _seconds in reserved] == [201] * len(reserved)
     assert len(reserved) > 50
     slowest = {name: max(seconds for _status, seconds in answers) for name, answers in others.items()}
@@ -79,25 +99,17 @@ def test_reservations_go_on_while_postgresql_is_frozen(
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_operators_see_which_server_is_frozen(name: str, proxy: Proxy) -> None:
-    with live_web(**through(proxy, *VARIABLES)) as url:
-        port = urlsplit(url).port or 0
-        assert sources_up(url) == dict.fromkeys(SOURCES, 1)
-        with frozen(proxy, name):
-            # More than there are threads for pages.
-            pages = [Thread(target=load_pages, args=(port, time.monotonic() + 10)) for _ in range(12)]
-            for page in pages:
-                page.start()
-            time.sleep(1)
-            for _ in range(4):
-                assert sources_up(url) == {source: source != name for source in SOURCES}
-                status, seconds = call(port, "GET", "/readyz")
-                assert status == 503
-                assert seconds < GIVE_UP_SECONDS / 2
-                assert call(port, "GET", "/healthz")[0] == 200
-        for page in pages:
-            page.join()
-        wait_until(lambda: all(sources_up(url).values()), seconds_max=30)
+def test_operators_see_which_server_is_frozen(name: str, shop: Shop) -> None:
+    wait_until(lambda: all(sources_up(shop.url).values()), seconds_max=30)
+    # More people than there are threads for pages.
+    with frozen(shop.proxy, name), pages_asked_for(shop.port, threads=12):
+        for _ in range(4):
+            assert sources_up(shop.url) == {source: source != name for source in SOURCES}
+            status, seconds = call(shop.port, "GET", "/readyz")
+            assert status == 503
+            assert seconds < GIVE_UP_SECONDS / 2
+            assert call(shop.port, "GET", "/healthz")[0] == 200
+    wait_until(lambda: all(sources_up(shop.url).values()), seconds_max=30)
 
 
 def sources_up(url: str) -> dict[str, float]:
@@ -108,12 +120,6 @@ def sources_up(url: str) -> dict[str, float]:
     assert time.monotonic() - started_s < GIVE_UP_SECONDS / 2
     assert ("stampede_orders_overdue" in text) == ('up{source="database"} 1' in text)
     return {source: float(text.partition(f'up{{source="{source}"}} ')[2].partition("\n")[0]) for source in SOURCES}
-
-
-def load_pages(port: int, until_s: float) -> None:
-    """What other people do meanwhile: they ask for what needs PostgreSQL."""
-    while time.monotonic() < until_s:
-        call(port, "GET", "/api/v1/sales/")
 
 
 def reserve_until(
