@@ -169,7 +169,7 @@ def load(balancer: Balancer, item: SaleItem, passes: list[str]) -> Iterator[list
             if stop.is_set():
                 break
             statuses.append(balancer.reserve(item, text))
-            time.sleep(0.01)
+            time.sleep(0.03)
 
     threads = [threading.Thread(target=call, args=(passes[number::CALLERS],)) for number in range(CALLERS)]
     for thread in threads:
