@@ -54,14 +54,13 @@ def pages_asked_for(url: str, *, threads: int) -> Iterator[None]:
     """What other people do meanwhile: they ask for what needs PostgreSQL."""
     stop = Event()
 
-    def ask() -> None:
+    def visit() -> None:
         while not stop.wait(0.05):
             call(url, "/api/v1/sales/")
 
     with ThreadPoolExecutor(threads) as people:
         for _ in range(threads):
-            people.submit(ask)
-        time.sleep(1)
+            people.submit(visit)
         try:
             yield
         finally:
@@ -78,6 +77,7 @@ def test_reservations_go_on_while_postgresql_is_frozen(
     # PostgreSQL tells the items of the sale.
     assert call(shop.url, f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
     with pages_asked_for(shop.url, threads=40), frozen(shop.proxy, "database"):
+        time.sleep(1)
         reserved, others = reserve_until(time.monotonic() + FROZEN_SECONDS, shop.url, item, passes)
         others["/"] = [call(shop.url, "/") for _ in range(20)]
     assert [status for status, _seconds in reserved] == [201] * len(reserved)
@@ -93,7 +93,8 @@ def test_reservations_go_on_while_postgresql_is_frozen(
 def test_operators_see_which_server_is_frozen(name: str, shop: Shop) -> None:
     wait_until(lambda: all(sources_up(shop.url).values()), seconds_max=30)
     # More people than there are threads for pages.
-    with frozen(shop.proxy, name), pages_asked_for(shop.url, threads=12):
+    with pages_asked_for(shop.url, threads=12), frozen(shop.proxy, name):
+        time.sleep(1)
         for _ in range(4):
             assert sources_up(shop.url) == {source: source != name for source in SOURCES}
             status, seconds = call(shop.url, "/readyz")
