@@ -173,19 +173,17 @@ def test_every_address_is_in_one_of_the_lists() -> None:
     assert sum(map(len, lists)) == len(set().union(*lists)), "an address is in two lists"
 
 
-@pytest.mark.parametrize("name", OWNED)
-def test_a_stranger_finds_nothing_and_changes_nothing(
-    client: Client, stranger: User, things: dict[str, Any], name: str
-) -> None:
+def test_a_stranger_finds_nothing_and_changes_nothing(client: Client, stranger: User, things: dict[str, Any]) -> None:
     client.force_login(stranger)
     before = everything()
-    for method, answer in answers(client, url_of(name, OWNED[name], things)):
-        if method != "post" and name in POST_ONLY and answer.status_code == 302:
-            assert answer["Location"] == reverse(POST_ONLY[name])
-            continue
-        assert answer.status_code in (404, UNKNOWN_METHOD), f"{method} {name}: {answer.status_code}"
-        assert str(things["order"]) not in answer.text.replace(answer.request["PATH_INFO"], "")
-    assert everything() == before
+    for name, parameters in OWNED.items():
+        for method, answer in answers(client, url_of(name, parameters, things)):
+            if method != "post" and name in POST_ONLY and answer.status_code == 302:
+                assert answer["Location"] == reverse(POST_ONLY[name])
+                continue
+            assert answer.status_code in (404, UNKNOWN_METHOD), f"{method} {name}: {answer.status_code}"
+            assert str(things["order"]) not in answer.text.replace(answer.request["PATH_INFO"], ""), f"{method} {name}"
+        assert everything() == before, name
 
 
 ENDED_BY_THE_FIRST_CALL = {"session-end"}
@@ -199,20 +197,19 @@ def test_the_owner_does_find_it(as_buyer: Client, things: dict[str, Any], name: 
     assert 404 not in codes.values() or name in ENDED_BY_THE_FIRST_CALL, codes
 
 
-@pytest.mark.parametrize("name", [*OWNED, *SIGNED_IN])
-def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[str, Any], name: str) -> None:
-    url = url_of(name, {**SIGNED_IN, **OWNED}[name], things)
+def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[str, Any]) -> None:
     before = everything()
-    for method, answer in answers(client, url):
-        if answer.status_code == UNKNOWN_METHOD:
-            continue
-        if url.startswith("/api/"):
-            assert answer.status_code == 401, f"{method} {name}: {answer.status_code}"
-            assert answer["WWW-Authenticate"]
-        else:
-            assert answer.status_code == 302, f"{method} {name}: {answer.status_code}"
-            assert answer["Location"].startswith(reverse(settings.LOGIN_URL)), f"{method} {name}"
-    assert everything() == before
+    for name, parameters in {**SIGNED_IN, **OWNED}.items():
+        url = url_of(name, parameters, things)
+        for method, answer in answers(client, url):
+            if answer.status_code == UNKNOWN_METHOD:
+                continue
+            assert answer.status_code == (401 if url.startswith("/api/") else 302), f"{method} {name}"
+            if url.startswith("/api/"):
+                assert answer["WWW-Authenticate"], f"{method} {name}"
+            else:
+                assert answer["Location"].startswith(reverse(settings.LOGIN_URL)), f"{method} {name}"
+        assert everything() == before, name
 
 
 @pytest.mark.parametrize("who", ["nobody", "a buyer"])

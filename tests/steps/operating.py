@@ -5,9 +5,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
 
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
@@ -24,6 +28,20 @@ def run_command(name: str, *arguments: str) -> str:
     out = StringIO()
     call_command(name, *arguments, stdout=out)
     return out.getvalue()
+
+
+def settings_of(environment: Mapping[str, str], *, argv: Sequence[str] = ("celery",)) -> dict[str, Any]:
+    """The settings of a process that starts with this environment alone, or what it dies of.
+
+    And, as `environ`, the environment that programs which it starts would have.
+    """
+    with mock.patch.dict(os.environ, environment, clear=True), mock.patch.object(sys, "argv", [*argv]):
+        spec = spec_from_file_location("settings_of_a_test", ROOT / "shop" / "settings.py")
+        assert spec
+        assert spec.loader
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return {**vars(module), "environ": {**os.environ}}
 
 
 def figure_at(client: Client, name: str) -> float | None:

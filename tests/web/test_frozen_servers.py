@@ -1,13 +1,11 @@
 """A server that is silent holds the threads of pages; buyers with a pass go on reserving, and operators see it."""
 
-import http.client
-import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from threading import Thread
-from urllib.parse import urlsplit
-from urllib.request import urlopen
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,6 +15,7 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.live_shop import live_web
 from tests.processes import wait_until
+from tests.steps.caller import ask
 from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.shop import make_item
 
@@ -27,48 +26,60 @@ GIVE_UP_SECONDS = 8.0
 SOURCES = ("database", "reservation_store", "cache", "broker")
 
 
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    with ways_to_servers() as proxy:
-        yield proxy
+@dataclass(frozen=True)
+class Shop:
+    """A web server, and the ways by which it reaches its servers."""
+
+    url: str
+    proxy: Proxy
 
 
-def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:
+@pytest.fixture(scope="module")
+def shop(django_db_setup: None) -> Iterator[Shop]:
+    with ways_to_servers() as proxy, live_web(**through(proxy, *VARIABLES)) as url:
+        yield Shop(url, proxy)
+
+
+def call(url: str, path: str, **more: str) -> tuple[int, float]:
     """Status and seconds; 0 if no answer came within GIVE_UP_SECONDS."""
-    headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
-    if pass_text:
-        headers["Authorization"] = f"Pass {pass_text}"
-    started_s = time.monotonic()
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=GIVE_UP_SECONDS)) as client:
+    try:
+        answer = ask(url, path, GIVE_UP_SECONDS, **more)
+    except OSError:
+        return 0, GIVE_UP_SECONDS
+    return answer.status, answer.seconds
+
+
+@contextmanager
+def pages_asked_for(url: str, *, threads: int) -> Iterator[None]:
+    """What other people do meanwhile: they ask for what needs PostgreSQL."""
+    stop = Event()
+
+    def visit() -> None:
+        while not stop.wait(0.05):
+            call(url, "/api/v1/sales/")
+
+    with ThreadPoolExecutor(threads) as people:
+        for _ in range(threads):
+            people.submit(visit)
         try:
-            client.request(method, path, body=json.dumps({"units": 1}) if method == "POST" else None, headers=headers)
-            return client.getresponse().status, time.monotonic() - started_s
-        except OSError:
-            return 0, time.monotonic() - started_s
+            yield
+        finally:
+            stop.set()
 
 
 def test_reservations_go_on_while_postgresql_is_frozen(
-    product: Product, pass_for: Callable[..., str], proxy: Proxy
+    product: Product, pass_for: Callable[..., str], shop: Shop
 ) -> None:
     item = make_item(product, quantity=1000)
     buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(200)])
     passes = [pass_for(buyer, item) for buyer in buyers]
-    with live_web(**through(proxy, "database")) as url:
-        port = urlsplit(url).port or 0
-        # Each of the processes behind the port gets to know the home page.
-        assert {call(port, "GET", "/")[0] for _ in range(40)} == {200}
-        # It has one process: PostgreSQL tells it the items of the sale.
-        assert call(port, "GET", f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
-        with frozen(proxy, "database"):
-            began_s = time.monotonic()
-            pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
-            for page in pages:
-                page.start()
-            time.sleep(1)
-            reserved, others = reserve_until(began_s + FROZEN_SECONDS, port, item, passes)
-            others["/"] = [call(port, "GET", "/") for _ in range(20)]
-        for page in pages:
-            page.join()
+    assert call(shop.url, "/")[0] == 200
+    # PostgreSQL tells the items of the sale.
+    assert call(shop.url, f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
+    with pages_asked_for(shop.url, threads=40), frozen(shop.proxy, "database"):
+        time.sleep(1)
+        reserved, others = reserve_until(time.monotonic() + FROZEN_SECONDS, shop.url, item, passes)
+        others["/"] = [call(shop.url, "/") for _ in range(20)]
     assert [status for status, _seconds in reserved] == [201] * len(reserved)
     assert len(reserved) > 50
     slowest = {name: max(seconds for _status, seconds in answers) for name, answers in others.items()}
@@ -79,53 +90,40 @@ def test_reservations_go_on_while_postgresql_is_frozen(
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_operators_see_which_server_is_frozen(name: str, proxy: Proxy) -> None:
-    with live_web(**through(proxy, *VARIABLES)) as url:
-        port = urlsplit(url).port or 0
-        assert sources_up(url) == dict.fromkeys(SOURCES, 1)
-        with frozen(proxy, name):
-            # More than there are threads for pages.
-            pages = [Thread(target=load_pages, args=(port, time.monotonic() + 10)) for _ in range(12)]
-            for page in pages:
-                page.start()
-            time.sleep(1)
-            for _ in range(4):
-                assert sources_up(url) == {source: source != name for source in SOURCES}
-                status, seconds = call(port, "GET", "/readyz")
-                assert status == 503
-                assert seconds < GIVE_UP_SECONDS / 2
-                assert call(port, "GET", "/healthz")[0] == 200
-        for page in pages:
-            page.join()
-        wait_until(lambda: all(sources_up(url).values()), seconds_max=30)
+def test_operators_see_which_server_is_frozen(name: str, shop: Shop) -> None:
+    wait_until(lambda: all(sources_up(shop.url).values()), seconds_max=30)
+    # More people than there are threads for pages.
+    with pages_asked_for(shop.url, threads=12), frozen(shop.proxy, name):
+        time.sleep(1)
+        for _ in range(4):
+            assert sources_up(shop.url) == {source: source != name for source in SOURCES}
+            status, seconds = call(shop.url, "/readyz")
+            assert status == 503
+            assert seconds < GIVE_UP_SECONDS / 2
+            assert call(shop.url, "/healthz")[0] == 200
+    wait_until(lambda: all(sources_up(shop.url).values()), seconds_max=30)
 
 
 def sources_up(url: str) -> dict[str, float]:
     """What /metrics says of the servers, within some two seconds, and more on a busy machine."""
-    started_s = time.monotonic()
-    with urlopen(f"{url}/metrics", timeout=GIVE_UP_SECONDS) as answer:
-        text = answer.read().decode()
-    assert time.monotonic() - started_s < GIVE_UP_SECONDS / 2
+    answer = ask(url, "/metrics", GIVE_UP_SECONDS)
+    assert answer.seconds < GIVE_UP_SECONDS / 2
+    text = answer.body.decode()
     assert ("stampede_orders_overdue" in text) == ('up{source="database"} 1' in text)
     return {source: float(text.partition(f'up{{source="{source}"}} ')[2].partition("\n")[0]) for source in SOURCES}
 
 
-def load_pages(port: int, until_s: float) -> None:
-    """What other people do meanwhile: they ask for what needs PostgreSQL."""
-    while time.monotonic() < until_s:
-        call(port, "GET", "/api/v1/sales/")
-
-
 def reserve_until(
-    until_s: float, port: int, item: SaleItem, passes: list[str]
+    until_s: float, url: str, item: SaleItem, passes: list[str]
 ) -> tuple[list[tuple[int, float]], dict[str, list[tuple[int, float]]]]:
     """Reserve with one pass after the other, and ask for health and live figures."""
     reserved, others = [], dict[str, list[tuple[int, float]]]()
+    reservations = f"/api/v1/sale-items/{item.pk}/reservations/"
     for pass_text in passes:
         if time.monotonic() > until_s:
             break
-        reserved.append(call(port, "POST", f"/api/v1/sale-items/{item.pk}/reservations/", pass_text=pass_text))
+        reserved.append(call(url, reservations, method="POST", authorization=f"Pass {pass_text}"))
         for path in ("/healthz", f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
-            others.setdefault(path, []).append(call(port, "GET", path))
+            others.setdefault(path, []).append(call(url, path))
         time.sleep(0.1)
     return reserved, others

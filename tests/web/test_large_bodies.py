@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 
+from tests.steps.caller import ask
 from web.bodies import LARGE_BYTES_MAX, Bodies, BodyRefused, bytes_max
 
 SOCKETS = 512
@@ -31,23 +32,15 @@ def announced(port: int, path: str, length: int) -> Iterator[list[socket.socket]
         yield sockets
 
 
-def post(port: int, path: str, body: bytes) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=8)
-    with contextlib.closing(connection):
-        connection.request("POST", path, body=body, headers={"Host": "127.0.0.1", "Content-Type": "application/json"})
-        return connection.getresponse().status
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", PATHS)
 def test_512_sockets_that_announce_the_most_keep_no_small_body_out(path: str, live_shop: str) -> None:
-    port = urlsplit(live_shop).port or 0
-    with announced(port, path, bytes_max(path)):
+    with announced(urlsplit(live_shop).port or 0, path, bytes_max(path)):
         for attempt in range(6):
-            wrong = json.dumps({"username": f"{attempt} of {path}", "password": "b"}).encode()
+            wrong = json.dumps({"username": f"{attempt} of {path}", "password": "b"})
+            sent = {"method": "POST", "body": wrong, "content_type": "application/json"}
             # Wrong credentials, and a form without its CSRF token: both have been read and answered by Django.
-            answers = [post(port, other, wrong) for other in PATHS]
-            assert answers == [401, 403, 403]
+            assert [ask(live_shop, other, **sent).status for other in PATHS] == [401, 403, 403]
 
 
 @pytest.mark.django_db(transaction=True)

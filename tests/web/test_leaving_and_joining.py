@@ -2,6 +2,7 @@
 
 import http.client
 import itertools
+import socket
 import threading
 import time
 from collections import Counter
@@ -24,6 +25,7 @@ from shop.local.process import Process
 from shop.models import Product
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, status_of, wait_for_answer
 from tests.processes import wait_until
+from tests.steps.caller import ask
 from tests.steps.shop import make_item
 
 # As many as the lane of lists has threads: one process may get them all.
@@ -62,24 +64,19 @@ def waiting_calls() -> int:
 
 def is_refused(url: str) -> bool:
     """Whether nothing listens on the port any more."""
-    client = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=2)
-    with closing(client):
-        try:
-            client.connect()
-        except ConnectionRefusedError:
-            return True
+    try:
+        socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=2).close()
+    except ConnectionRefusedError:
+        return True
     return False
 
 
 @pytest.mark.django_db(transaction=True)
 def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
     def slow_call() -> tuple[int, bytes]:
-        client = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=30)
-        with closing(client):
-            # With a query, because the first part of a list comes from memory.
-            client.request("GET", "/api/v1/products/?page_size=5")
-            answer = client.getresponse()
-            return answer.status, answer.read()
+        # With a query, because the first part of a list comes from memory.
+        answer = ask(url, "/api/v1/products/?page_size=5", 30)
+        return answer.status, answer.body
 
     with (
         live_processes(names=("web",), GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as (url, processes),
@@ -169,7 +166,7 @@ def load(balancer: Balancer, item: SaleItem, passes: list[str]) -> Iterator[list
             if stop.is_set():
                 break
             statuses.append(balancer.reserve(item, text))
-            time.sleep(0.01)
+            time.sleep(0.03)
 
     threads = [threading.Thread(target=call, args=(passes[number::CALLERS],)) for number in range(CALLERS)]
     for thread in threads:

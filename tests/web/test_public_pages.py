@@ -2,33 +2,22 @@
 
 import gzip
 import time
-from http.client import HTTPConnection, HTTPResponse
-from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from seckill.models import Sale, SaleItem
+from tests.steps.caller import ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def ask(url: str, path: str, *, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
-    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    return answer, body
 
 
 def test_everybody_gets_the_same_page(live_shop: str, item: SaleItem, buyer: User) -> None:
     client = Client()
     client.force_login(buyer)
     session = f"sessionid={client.cookies['sessionid'].value}; signed_in=x; csrftoken={'a' * 32}"
-    page = f"/sales/{item.sale_id}/"
-    url = live_shop
+    page, url = f"/sales/{item.sale_id}/", live_shop
     for path in ("/", "/zh-hans/", page, f"/zh-hans{page}"):
         # As many ways to ask as there are, and one document.
         asked = [
@@ -37,46 +26,41 @@ def test_everybody_gets_the_same_page(live_shop: str, item: SaleItem, buyer: Use
             ask(url, path, accept_language="zh-CN", cookie="django_language=en"),
             ask(url, f"{path}?utm_source=mail", hx_request="true"),
         ]
-        assert {answer.status for answer, _body in asked} == {200}
-        assert len({body for _answer, body in asked}) == 1
-        for answer, _body in asked:
+        assert {answer.status for answer in asked} == {200}
+        assert len({answer.body for answer in asked}) == 1
+        for answer in asked:
             assert answer.headers["Set-Cookie"] is None
             assert answer.headers["Cache-Control"] == "public, max-age=1"
             assert answer.headers["Vary"] == "Accept-Encoding"
             assert answer.headers["Content-Security-Policy"]
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert "camera=()" in answer.headers["Permissions-Policy"]
-        answer, body = asked[0]
+        body = asked[0].body
         assert b"csrfmiddlewaretoken" not in body.replace(b'name="csrfmiddlewaretoken" value=""', b"")
-        etag = answer.headers["ETag"]
-        known, nothing = ask(url, path, if_none_match=etag, cookie=session)
-        assert (known.status, nothing) == (304, b"")
-        head, nothing = ask(url, path, method="HEAD")
-        assert (head.status, nothing) == (200, b"")
+        known = ask(url, path, if_none_match=asked[0].headers["ETag"], cookie=session)
+        assert (known.status, known.body) == (304, b"")
+        head = ask(url, path, method="HEAD")
+        assert (head.status, head.body) == (200, b"")
         assert head.headers["Content-Length"] == str(len(body))
-        zipped, data = ask(url, path, accept_encoding="gzip")
-        assert gzip.decompress(data) == body
-        assert zipped.headers["Content-Length"] == str(len(data))
+        zipped = ask(url, path, accept_encoding="gzip")
+        assert gzip.decompress(zipped.body) == body
+        assert zipped.headers["Content-Length"] == str(len(zipped.body))
     # What is no page stays with Django.
-    assert ask(url, "/", method="POST")[0].status == 403
-    assert ask(url, page, host="evil.example")[0].status == 400
-    assert ask(url, "/sales/999999/")[0].status == 404
-    assert ask(url, "/", cookie="django_language=zh-hans")[0].headers["Location"] == "/zh-hans/"
-    assert ask(url, "/", cookie="a=\xff; django_language=\xff")[0].status == 200
+    assert ask(url, "/", method="POST").status == 403
+    assert ask(url, page, host="evil.example").status == 400
+    assert ask(url, "/sales/999999/").status == 404
+    assert ask(url, "/", cookie="django_language=zh-hans").headers["Location"] == "/zh-hans/"
+    assert ask(url, "/", cookie="a=\xff; django_language=\xff").status == 200
 
 
 def test_a_change_is_seen_after_a_second(live_shop: str, item: SaleItem) -> None:
     page = f"/sales/{item.sale_id}/"
-    url = live_shop
-    before, _body = ask(url, page)
+    etag = ask(live_shop, page).headers["ETag"]
     Sale.objects.filter(pk=item.sale_id).update(name="Autumn sale")
     give_up_s = time.monotonic() + 5
-    while True:
-        answer, body = ask(url, page, if_none_match=before.headers["ETag"])
-        if answer.status == 200:
-            break
+    while (answer := ask(live_shop, page, if_none_match=etag)).status != 200:
         assert time.monotonic() < give_up_s, "the old page was served for too long"
-    assert b"Autumn sale" in body
+    assert b"Autumn sale" in answer.body
 
 
 def test_without_the_memory_the_pages_are_the_same(client: Client, item: SaleItem, buyer: User) -> None:

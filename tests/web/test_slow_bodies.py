@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.steps.caller import ask
 from web import bodies
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,30 +39,17 @@ def waiting_sockets(port: int) -> Iterator[list[socket.socket]]:
         yield sockets
 
 
-def get(port: int, path: str, *, method: str = "GET", body: bytes | None = None) -> tuple[int, float, bytes]:
-    """Status, seconds, and the body of the answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=8)
-    started_s = time.monotonic()
-    with contextlib.closing(connection):
-        headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
-        connection.request(method, path, body=body, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, time.monotonic() - started_s, answer.read()
-
-
-def test_announced_bodies_hold_no_thread(port: int) -> None:
+def test_announced_bodies_hold_no_thread(live_shop: str, port: int) -> None:
     with waiting_sockets(port):
-        seconds = []
-        for _attempt in range(20):
-            status, took, _body = get(port, "/healthz")
-            assert status == 200
-            seconds.append(took)
-        assert get(port, "/api/v1/sales/")[0] == 200
+        answers = [ask(live_shop, "/healthz") for _attempt in range(20)]
+        assert ask(live_shop, "/api/v1/sales/").status == 200
         # Another client's body is read meanwhile.
-        wrong = get(port, "/api/v1/auth/token/", method="POST", body=b'{"username": "a", "password": "b"}')
-        assert json.loads(wrong[2])["code"] == "wrong_credentials"
+        person = {"body": '{"username": "a", "password": "b"}', "content_type": "application/json"}
+        wrong = ask(live_shop, "/api/v1/auth/token/", method="POST", **person)
+        assert json.loads(wrong.body)["code"] == "wrong_credentials"
+    assert {answer.status for answer in answers} == {200}
     # Some milliseconds on an idle machine. A call that waits for a thread waits for the bodies.
-    assert max(seconds) < bodies.BODY_SECONDS_MAX / 2
+    assert max(answer.seconds for answer in answers) < bodies.BODY_SECONDS_MAX / 2
 
 
 def test_a_body_that_does_not_come_is_given_up(port: int) -> None:

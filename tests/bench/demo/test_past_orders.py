@@ -41,7 +41,7 @@ def _goods() -> None:
 
 
 @pytest.mark.usefixtures("_goods")
-def test_orders_of_all_states_are_spread_over_months_and_their_books_agree() -> None:
+def test_orders_are_spread_over_states_and_months_and_are_like_those_of_a_shop() -> None:
     assert load_orders(COUNT) == COUNT
     orders = Order.objects.all()
     assert set(orders.values_list("status", flat=True)) == STATES
@@ -51,11 +51,23 @@ def test_orders_of_all_states_are_spread_over_months_and_their_books_agree() -> 
     assert orders.filter(buyer=None).exists()
     assert orders.filter(buyer__isnull=False).exists()
     assert audit_stock().differences == []
+    assert_what_belongs_to_an_order_fits_its_status()
+    # Nothing is left for the sweeps to do.
+    before = dict(orders.values_list("pk", "status"))
+    assert lifecycle.expire_overdue() == 0
+    assert settlement.settle_orders() == 0
+    assert not Mail.objects.filter(sent_at=None).exists()
+    assert dict(orders.values_list("pk", "status")) == before
+    # One of them can be refunded like any other.
+    order = orders.filter(status=OrderStatus.COMPLETED)[0]
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    refunds.request_due_refunds()
+    payment = Payment.objects.get(order=order)
+    assert SimulatedSession.objects.get(payment_id=payment.pk).status == SimulatedSession.Status.REFUNDED
+    assert audit_stock().differences == []
 
 
-@pytest.mark.usefixtures("_goods")
-def test_what_belongs_to_an_order_fits_its_status() -> None:
-    load_orders(COUNT)
+def assert_what_belongs_to_an_order_fits_its_status() -> None:
     goods = dict(OrderLine.objects.values_list("order").annotate(total=Sum(F("units") * F("unit_price_minor"))))
     for address in ShippingAddress.objects.all():
         assert address_errors(tidy_address(vars(address))) == {}, vars(address)
@@ -67,27 +79,6 @@ def test_what_belongs_to_an_order_fits_its_status() -> None:
         assert bool(order.shipped_at) == (order.status in (OrderStatus.SHIPPED, OrderStatus.COMPLETED))
         assert order.refunds.count() == (order.status == OrderStatus.REFUNDED)
         assert (Mail.Kind.PAID in {mail.kind for mail in order.mails.all()}) == was_paid
-
-
-@pytest.mark.usefixtures("_goods")
-def test_nothing_is_left_for_the_sweeps_to_do() -> None:
-    load_orders(COUNT)
-    before = dict(Order.objects.values_list("pk", "status"))
-    assert lifecycle.expire_overdue() == 0
-    assert settlement.settle_orders() == 0
-    assert not Mail.objects.filter(sent_at=None).exists()
-    assert dict(Order.objects.values_list("pk", "status")) == before
-
-
-@pytest.mark.usefixtures("_goods")
-def test_a_demo_order_can_be_refunded_like_any_other() -> None:
-    load_orders(COUNT)
-    order = Order.objects.filter(status=OrderStatus.COMPLETED)[0]
-    assert lifecycle.refund(order_id=order.pk, units_back=True)
-    refunds.request_due_refunds()
-    payment = Payment.objects.get(order=order)
-    assert SimulatedSession.objects.get(payment_id=payment.pk).status == SimulatedSession.Status.REFUNDED
-    assert audit_stock().differences == []
 
 
 @pytest.mark.usefixtures("_goods")

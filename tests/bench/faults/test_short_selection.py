@@ -7,23 +7,20 @@ from pathlib import Path
 
 from bench.faults.all_faults import BY_NAME, FAULTS, ON_REQUEST, QUICK
 from shop.local.shop_processes import ROOT
+from tests.steps.operating import run_command
 
 SECONDS_MAX = 300
 
 
-def harness(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bench.faults", "--directory", str(directory), *arguments],
+def test_the_shop_keeps_its_promises_under_the_short_selection(server_directory: Path) -> None:
+    directory = server_directory / "faults"
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.faults", "--directory", str(directory), "--quick", "--seed", "7"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,
     )
-
-
-def test_the_shop_keeps_its_promises_under_the_short_selection(server_directory: Path) -> None:
-    directory = server_directory / "faults"
-    done = harness(directory, "--quick", "--seed", "7")
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "Seed 7." in done.stdout
     report = json.loads((directory / "report.json").read_text())
@@ -37,9 +34,8 @@ def test_the_shop_keeps_its_promises_under_the_short_selection(server_directory:
     assert {json.loads(line)["trial"] for line in lines} == set(QUICK)
 
 
-def test_every_fault_has_its_own_name_and_description(server_directory: Path) -> None:
+def test_every_fault_has_its_own_name_and_description() -> None:
     kinds = [*FAULTS, *ON_REQUEST]
     assert len(BY_NAME) == len(kinds) == len({kind.description for kind in kinds})
-    done = harness(server_directory / "faults", "--list")
-    assert done.returncode == 0
-    assert all(f"{kind.name} " in done.stdout for kind in kinds)
+    listed = run_command("fault_harness", "--list")
+    assert all(f"{kind.name} " in listed for kind in kinds)

@@ -62,30 +62,17 @@ def test_says_that_no_shop_is_there_and_makes_nothing() -> None:
     assert not User.objects.exists()
 
 
-def test_an_unknown_item_is_refused() -> None:
-    with pytest.raises(setup.CannotStart, match="no published sale item 404"):
-        setup.existing_item(404)
+def test_an_item_that_cannot_be_reserved_now_is_refused(product: Product, item: SaleItem, store: Any) -> None:
+    def refused(item_id: int, why: str) -> None:
+        with pytest.raises(setup.CannotStart, match=why):
+            setup.existing_item(item_id)
 
-
-def test_an_item_that_is_not_open_yet_is_refused(product: Product) -> None:
-    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-
-    with pytest.raises(setup.CannotStart, match="is not open: upcoming"):
-        setup.existing_item(item.pk)
-
-
-def test_an_item_that_is_over_is_refused(item: SaleItem, store: Any) -> None:
+    refused(404, "no published sale item 404")
+    refused(make_item(product, opens_in_seconds=3600, closes_in_seconds=7200).pk, "is not open: upcoming")
     store.hset(keys_of(item.pk).item, "closes_ms", 1)
-
-    with pytest.raises(setup.CannotStart, match="is not open: ended"):
-        setup.existing_item(item.pk)
-
-
-def test_an_item_that_the_store_lost_is_refused(item: SaleItem, store: Any) -> None:
+    refused(item.pk, "is not open: ended")
     store.delete(keys_of(item.pk).item)
-
-    with pytest.raises(setup.CannotStart, match="does not know sale item"):
-        setup.existing_item(item.pk)
+    refused(item.pk, "does not know sale item")
 
 
 def test_a_sale_of_its_own_is_open_and_in_no_list(client: Client) -> None:
@@ -116,19 +103,29 @@ def test_fewer_units_than_items_are_refused() -> None:
     assert not Sale.objects.exists()
 
 
-def test_a_run_over_several_items_says_what_became_of_each(
+@pytest.fixture
+def verdict_without_worker(
     live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # No worker runs here: this is about the calls, and each yes is found missing, of both items.
+) -> Callable[..., dict[str, Any]]:
+    """A run of which every yes stays in the outbox, and is found missing."""
     monkeypatch.setattr(stampede, "ORDERS_SECONDS_MAX", 0.1)
     monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.1)
     file = tmp_path / "verdict.json"
     options = ["--processes", "1", "--connections", "4", "--url", live_server.url, "--json", str(file)]
 
-    with pytest.raises(CommandError, match="5 orders lost"):
-        call_command("stampede", "--buyers", "12", "--stock", "5", "--items", "2", *options, stdout=StringIO())
+    def run(*words: str) -> dict[str, Any]:
+        with pytest.raises(CommandError, match="5 orders lost"):
+            call_command("stampede", *words, *options, stdout=StringIO())
+        found: dict[str, Any] = json.loads(file.read_text())
+        return found
 
-    verdict = json.loads(file.read_text())
+    return run
+
+
+def test_a_run_over_several_items_says_what_became_of_each(
+    verdict_without_worker: Callable[..., dict[str, Any]],
+) -> None:
+    verdict = verdict_without_worker("--buyers", "12", "--stock", "5", "--items", "2")
     assert (verdict["item_id"], verdict["quantity"], verdict["told_yes"], verdict["left"]) == (None, 5, 5, 0)
     items = [(one["quantity"], one["buyers"], one["told_yes"], one["lost"]) for one in verdict["items"]]
     assert items == [(3, 6, 3, 3), (2, 6, 2, 2)]
@@ -159,18 +156,9 @@ def test_a_shop_with_another_key_is_noticed_before_the_first_call(
 
 
 def test_a_shop_whose_orders_never_arrive_is_found_out(
-    item: SaleItem, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    item: SaleItem, verdict_without_worker: Callable[..., dict[str, Any]]
 ) -> None:
-    # No worker runs here, so every yes stays in the outbox.
-    monkeypatch.setattr(stampede, "ORDERS_SECONDS_MAX", 0.1)
-    monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.1)
-    file = tmp_path / "verdict.json"
-    options = ["--processes", "1", "--connections", "4", "--url", live_server.url, "--json", str(file)]
-
-    with pytest.raises(CommandError, match="5 orders lost"):
-        call_command("stampede", str(item.pk), "--buyers", "8", *options, stdout=StringIO())
-
-    verdict = json.loads(file.read_text())
+    verdict = verdict_without_worker(str(item.pk), "--buyers", "8")
     assert not verdict["kept"]
     assert (verdict["told_yes"], verdict["persisted"], verdict["lost"]) == (5, 0, 5)
     assert not Order.objects.exists()

@@ -68,6 +68,15 @@ class DirectRun:
         )
         return call
 
+    def order(self, buyer: User) -> Call:
+        """A call with a yes, which has become an order with those before."""
+        call = self.ask(buyer)
+        self.drain()
+        return call
+
+    def drain(self) -> None:
+        intake.drain_once(item_id=self.item.pk)
+
     def heard(self, call: Call, **changes: Any) -> None:
         """Change what the buyer was told."""
         self.answers[call.index] = replace(self.answers[call.index], **changes)
@@ -124,10 +133,8 @@ def test_a_shop_that_kept_its_promises(run: DirectRun, buyer: User, rival: User)
     run.ask(buyer, same_as=call)
     run.ask(buyer)
     run.ask(rival)
-    intake.drain_once(item_id=run.item.pk)
-
+    run.drain()
     verdict = run.verdict()
-
     assert verdict.kept, verdict
     assert (verdict.asked, verdict.told_yes, verdict.told_yes_units, verdict.persisted) == (4, 2, 2, 2)
     assert verdict.answer_counts == {"reserved": 2, "already_reserved": 1, "limit_reached": 1}
@@ -140,119 +147,93 @@ def test_a_shop_that_kept_its_promises(run: DirectRun, buyer: User, rival: User)
 def test_a_yes_without_an_order_is_lost(run: DirectRun, buyer: User, rival: User) -> None:
     call = run.ask(buyer)
     run.ask(rival)
-    intake.drain_once(item_id=run.item.pk)
+    run.drain()
     order_of(call).delete()
-
     verdict = run.verdict()
-
     assert (verdict.persisted, verdict.lost, verdict.kept) == (1, 1, False)
     assert "1 orders lost" in report.summary(verdict)
 
 
 def test_a_yes_that_was_rejected_afterwards_is_lost(run: DirectRun, buyer: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     Order.objects.filter(pk=order_of(call).pk).update(status=OrderStatus.REJECTED, ended_at=timezone.now())
-
     assert run.verdict().lost == 1
 
 
 def test_an_order_of_fewer_units_than_promised_is_lost(run: DirectRun, buyer: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     run.heard(call, units=2)
-
     assert run.verdict().lost == 1
 
 
 def test_an_order_that_its_buyer_gave_up_is_not_lost(run: DirectRun, buyer: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     lifecycle.cancel(order_id=order_of(call).pk)
-
     assert run.verdict().kept
 
 
 def test_a_buyer_above_the_limit_is_a_duplicate(run: DirectRun, buyer: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     OrderLine.objects.filter(order=order_of(call)).update(units=2)
-
     assert run.verdict().duplicated == 1
 
 
 def test_live_orders_above_the_quantity_are_oversold(run: DirectRun, buyer: User, rival: User, stranger: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     OrderLine.objects.filter(order=order_of(call)).update(units=8)
-
     verdict = run.verdict()
-
     assert verdict.oversold == 3
     assert any("PostgreSQL counts 1 units as taken, but its live orders have 8" in what for what in verdict.violations)
 
 
 def test_a_store_that_gives_away_too_much_is_oversold(run: DirectRun, buyer: User, store: Any) -> None:
-    run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    run.order(buyer)
     store.hset(keys_of(run.item.pk).item, "held", 6)
-
     verdict = run.verdict()
-
     assert verdict.oversold == 1
     assert any("5 is not 4 left + 6 held + 0 sold" in what for what in verdict.violations)
 
 
 def test_a_unit_that_leaked_out_of_the_store_is_named(run: DirectRun, buyer: User, store: Any) -> None:
-    run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    run.order(buyer)
     store.hincrby(keys_of(run.item.pk).item, "left", -1)
-
     verdict = run.verdict()
-
     assert not verdict.kept
     assert any("5 is not 3 left" in what for what in verdict.violations)
 
 
 def test_a_store_that_lost_the_item_is_named(run: DirectRun, buyer: User, store: Any) -> None:
-    run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    run.order(buyer)
     store.delete(keys_of(run.item.pk).item)
-
     assert any("does not know the item" in what for what in run.verdict().violations)
 
 
 def test_a_repeated_call_must_get_the_same_answer(run: DirectRun, buyer: User) -> None:
     call = run.ask(buyer)
     repeat = run.ask(buyer, same_as=call)
-    intake.drain_once(item_id=run.item.pk)
+    run.drain()
     run.heard(repeat, expires_at="another time")
-
     assert any("got another reservation" in what for what in run.verdict().violations)
 
 
 def test_a_refusal_that_became_an_order_is_named(run: DirectRun, buyer: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     run.heard(call, outcome="sold_out", reservation_id="", units=0)
-
     assert any("became orders all the same" in what for what in run.verdict().violations)
 
 
 def test_a_limit_that_was_not_reached_is_named(run: DirectRun, buyer: User, rival: User) -> None:
     run.ask(buyer)
     call = run.ask(rival)
-    intake.drain_once(item_id=run.item.pk)
+    run.drain()
     order_of(call).delete()
     run.heard(call, outcome="limit_reached", reservation_id="", units=0)
-
     assert any("below their limit" in what for what in run.verdict().violations)
 
 
 def test_an_unlimited_item_never_runs_out(product: Product, buyer: User) -> None:
     run = DirectRun(make_item(product, quantity=None))
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     assert run.verdict().kept
     assert "cannot be oversold" in report.summary(run.verdict())
 
@@ -264,17 +245,13 @@ def test_an_unlimited_item_never_runs_out(product: Product, buyer: User) -> None
 def test_an_answer_that_is_no_outcome_is_named(run: DirectRun, buyer: User, outcome: str) -> None:
     call = run.ask(buyer)
     run.heard(call, outcome=outcome, reservation_id="", units=0)
-
     assert any("neither a yes nor a refusal" in what for what in run.verdict().violations)
 
 
 def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(run: DirectRun, buyer: User) -> None:
-    call = run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
+    call = run.order(buyer)
     run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
-
     verdict = run.verdict()
-
     assert verdict.kept
     assert (verdict.told_yes, verdict.in_doubt, verdict.in_doubt_persisted) == (0, 1, 1)
 
@@ -282,7 +259,6 @@ def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(run: DirectRun
 def test_an_accepted_reservation_without_an_order_is_named_even_if_never_told(run: DirectRun, buyer: User) -> None:
     call = run.ask(buyer)
     run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
-
     assert any("never told to the buyer" in what for what in run.verdict().violations)
 
 
@@ -290,19 +266,16 @@ def test_units_that_nobody_got_are_counted_as_unsold(product: Product, buyer: Us
     run = DirectRun(make_item(product, quantity=2))
     run.ask(buyer)
     call = run.ask(rival)
-    intake.drain_once(item_id=run.item.pk)
+    run.drain()
     lifecycle.cancel(order_id=order_of(call).pk)
-
     assert run.verdict().unsold == 1
 
 
 def test_the_other_buyers_of_the_item_do_not_count(run: DirectRun, buyer: User, rival: User) -> None:
     run.ask(buyer)
     ledger.reserve(item_id=run.item.pk, reservation_id=new_reservation_id(run.item.pk), buyer_id=rival.pk, units=1)
-    intake.drain_once(item_id=run.item.pk)
-
+    run.drain()
     verdict = run.verdict()
-
     assert verdict.kept
     assert (verdict.told_yes, verdict.persisted, verdict.left) == (1, 1, 3)
 
@@ -310,11 +283,9 @@ def test_the_other_buyers_of_the_item_do_not_count(run: DirectRun, buyer: User, 
 def test_calls_of_a_process_that_died_are_in_doubt(run: DirectRun, buyer: User, rival: User) -> None:
     run.ask(buyer)
     run.ask(rival)
-    intake.drain_once(item_id=run.item.pk)
+    run.drain()
     run.answers.pop()
-
     verdict = run.verdict(died=1)
-
     assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
     assert "1 client processes died" in verdict.violations
 
@@ -325,11 +296,9 @@ def test_several_items_are_counted_each_and_together(product: Product, buyer: Us
     call = broken.ask(buyer)
     broken.ask(rival)
     for run in (kept, broken):
-        intake.drain_once(item_id=run.item.pk)
+        run.drain()
     order_of(call).delete()
-
     verdict = verdict_on_runs([kept, broken])
-
     assert (verdict.item_id, verdict.quantity, verdict.left) == (None, 3, 0)
     assert (verdict.told_yes, verdict.persisted, verdict.lost, verdict.kept) == (3, 2, 1, False)
     assert [(one.told_yes, one.persisted, one.lost) for one in verdict.items] == [(1, 1, 0), (2, 1, 1)]
@@ -345,21 +314,16 @@ def test_buyers_who_were_told_to_repeat_their_call_are_counted(run: DirectRun, b
     again = run.ask(buyer, same_as=call)
     run.heard(again, tries=2, unavailable_s=(2.5,))
     run.ask(rival)
-    intake.drain_once(item_id=run.item.pk)
-
+    run.drain()
     verdict = run.verdict()
-
     assert verdict.kept
     assert (verdict.told_unavailable, verdict.seconds_unavailable) == (1, 3.5)
     assert "told unavailable" in shown(verdict)
 
 
 def test_where_nobody_was_told_so_nothing_is_said_of_it(run: DirectRun, buyer: User) -> None:
-    run.ask(buyer)
-    intake.drain_once(item_id=run.item.pk)
-
+    run.order(buyer)
     verdict = run.verdict()
-
     assert (verdict.told_unavailable, verdict.seconds_unavailable) == (0, None)
     assert "unavailable" not in shown(verdict)
     assert "By item" not in shown(verdict)

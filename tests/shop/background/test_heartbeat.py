@@ -17,6 +17,7 @@ from shop.background import heartbeat, worker_heartbeat
 from shop.background.sweep_scheduler import SweepScheduler
 from shop.background.worker_heartbeat import HeartbeatStep
 from shop.celery import app
+from shop.local.process import stop_processes
 from tests.live_shop import ALL_QUEUES, live_processes
 from tests.processes import wait_until
 
@@ -77,20 +78,25 @@ def test_a_worker_that_waits_for_its_broker_is_alive(step: HeartbeatStep, monkey
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_runs_writes_its_file_and_one_that_is_frozen_does_not(tmp_path: Path) -> None:
+def test_a_worker_writes_its_file_but_not_while_it_is_frozen_and_says_when_it_stops(tmp_path: Path) -> None:
     file = tmp_path / "heartbeat"
     with live_processes(names=(ALL_QUEUES,), HEARTBEAT_FILE=str(file)) as (_url, processes):
+        worker = processes[ALL_QUEUES]
         wait_until(file.exists, seconds_max=60)
         wait_until(younger_than(file, file.stat().st_mtime), seconds_max=60)
-        pid = processes[ALL_QUEUES].pid
-        assert pid
-        os.kill(pid, signal.SIGSTOP)
+        assert worker.pid
+        os.kill(worker.pid, signal.SIGSTOP)
         try:
             frozen_at_s = file.stat().st_mtime
             time.sleep(2 * heartbeat.INTERVAL_SECONDS)
             assert file.stat().st_mtime == frozen_at_s
         finally:
-            os.kill(pid, signal.SIGCONT)
+            os.kill(worker.pid, signal.SIGCONT)
+        stop_processes(processes=[worker])
+        lines = worker.log_since_start().splitlines()
+    # Every line has a time, also those of the stop.
+    assert any("Warm shutdown" in line for line in lines)
+    assert [line for line in lines if not line.startswith("timestamp=")] == []
 
 
 def younger_than(file: Path, written_s: float) -> Callable[[], Any]:

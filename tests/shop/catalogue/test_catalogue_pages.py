@@ -111,27 +111,27 @@ def test_a_category_has_the_products_of_those_below_it(client: Client, cups: Cat
     assert "There is nothing here yet" in page(client, empty.get_absolute_url())
 
 
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
-        ("sort=price", ["Amber cup", "Blue cup", "Clear cup"]),
-        ("sort=-price", ["Clear cup", "Blue cup", "Amber cup"]),
-        ("sort=name", ["Amber cup", "Blue cup", "Clear cup"]),
-        ("sort=newest", ["Clear cup", "Amber cup", "Blue cup"]),
-        ("available=on", ["Amber cup", "Blue cup"]),
-        ("min_price=20", ["Clear cup", "Blue cup"]),
-        ("max_price=19.99", ["Amber cup"]),
-        ("min_price=15&max_price=25.5&sort=price", ["Blue cup"]),
-        ("min_price=40", []),
-        # What cannot be read is left out, and the page says why.
-        ("min_price=abc", ["Clear cup", "Amber cup", "Blue cup"]),
-        ("min_price=-1&max_price=1e99&sort=up", ["Clear cup", "Amber cup", "Blue cup"]),
-        ("min_price=NaN&max_price=0.001", ["Clear cup", "Amber cup", "Blue cup"]),
-    ],
-)
-def test_a_list_is_filtered_and_sorted(client: Client, cups: Category, query: str, names: list[str]) -> None:
-    found = names_in(page(client, f"/categories/cups/?{query}"))
-    assert sorted(found) == sorted(names) if "sort" not in query else found == names
+FOUND = {
+    "sort=price": ["Amber cup", "Blue cup", "Clear cup"],
+    "sort=-price": ["Clear cup", "Blue cup", "Amber cup"],
+    "sort=name": ["Amber cup", "Blue cup", "Clear cup"],
+    "sort=newest": ["Clear cup", "Amber cup", "Blue cup"],
+    "available=on": ["Amber cup", "Blue cup"],
+    "min_price=20": ["Clear cup", "Blue cup"],
+    "max_price=19.99": ["Amber cup"],
+    "min_price=15&max_price=25.5&sort=price": ["Blue cup"],
+    "min_price=40": [],
+    # What cannot be read is left out, and the page says why.
+    "min_price=abc": ["Clear cup", "Amber cup", "Blue cup"],
+    "min_price=-1&max_price=1e99&sort=up": ["Clear cup", "Amber cup", "Blue cup"],
+    "min_price=NaN&max_price=0.001": ["Clear cup", "Amber cup", "Blue cup"],
+}
+
+
+def test_a_list_is_filtered_and_sorted(client: Client, cups: Category) -> None:
+    for query, names in FOUND.items():
+        found = names_in(page(client, f"/categories/cups/?{query}"))
+        assert (found if "sort" in query else sorted(found)) == (names if "sort" in query else sorted(names)), query
 
 
 def test_a_list_has_pages_that_keep_the_filters(client: Client) -> None:

@@ -1,13 +1,12 @@
 """A variable with a wrong value stops the start with a message that names it."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 from unittest import mock
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+from pytest_django import Settings
 
 from shop.configuration.database_connections import databases
 from shop.configuration.message_broker import broker_settings, refuse_cluster
@@ -22,8 +21,8 @@ from shop.configuration.typed_readers import (
     strict_env,
     zone,
 )
+from tests.steps.operating import settings_of
 
-ROOT = Path(__file__).resolve().parents[3]
 ADDRESSES = {"url": "postgres://u:p@host/shop", "direct_url": "", "replica_url": ""}
 
 
@@ -86,17 +85,8 @@ def test_a_zone_and_a_log_level_that_do_not_exist_are_named() -> None:
 
 
 def test_a_process_does_not_start_with_one() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "import shop.settings"],
-        cwd=ROOT,
-        env={**os.environ, "TRUSTED_PROXIES": "one"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode != 0
-    assert "TRUSTED_PROXIES" in done.stderr.splitlines()[-1]
+    with pytest.raises(ImproperlyConfigured, match="TRUSTED_PROXIES"):
+        settings_of({**os.environ, "TRUSTED_PROXIES": "one"})
 
 
 def test_hsts_is_for_a_day_and_this_host_unless_more_is_chosen() -> None:
@@ -114,36 +104,19 @@ def test_preloading_that_browsers_refuse_is_refused(missing: str) -> None:
         hsts(strict_env(), https=True)
 
 
-ANSWER = """
-import django
-django.setup()
-from django.test import Client
-answer = Client(SERVER_NAME="localhost").get("/healthz", headers={"X-Forwarded-Proto": "https"})
-print(answer["Strict-Transport-Security"])
-"""
-
-
-def test_the_answer_says_what_was_chosen() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ANSWER],
-        cwd=ROOT,
-        env={**os.environ, "HTTPS": "1", "HSTS_SECONDS": "600", "DJANGO_SETTINGS_MODULE": "shop.settings"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout.strip() == "max-age=600", done.stderr
+def test_the_answer_says_what_was_chosen(client: Client, settings: Settings) -> None:
+    found = settings_of({**os.environ, "HTTPS": "1", "HSTS_SECONDS": "600"})
+    names = ("SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD", "SECURE_PROXY_SSL_HEADER")
+    for name in names:
+        setattr(settings, name, found[name])
+    answer = client.get("/healthz", headers={"X-Forwarded-Proto": "https"})
+    assert answer["Strict-Transport-Security"] == "max-age=600"
 
 
 def test_a_bound_is_a_number_or_nothing() -> None:
     with mock.patch.dict(os.environ, {"A": "", "B": "80", "C": "500", "D": "99.90"}):
         env = strict_env()
-        assert (optional_number(env, "A"), optional_number(env, "B"), optional_number(env, "MISSING")) == (
-            None,
-            80,
-            None,
-        )
+        assert [optional_number(env, name) for name in ("A", "B", "MISSING")] == [None, 80, None]
         assert optional_amount(env, "A", currency="CNY") is None
         assert optional_amount(env, "C", currency="CNY") == 50_000
         assert optional_amount(env, "C", currency="JPY") == 500

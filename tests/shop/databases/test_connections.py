@@ -1,25 +1,16 @@
 """Which connections the shop has, by the addresses that the settings were given; and which one migrations use."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from shop.configuration.database_connections import databases
+from tests.steps.operating import settings_of
 
-ROOT = Path(__file__).resolve().parents[3]
 POOLED = "postgres://shop:secret@pooler:6432/shop"
 STRAIGHT = "postgres://shop:secret@postgres:5432/shop"
 OWNER = "postgres://owner:secret@postgres:5432/shop"
 COPY = "postgres://shop:secret@replica:5432/shop"
-ASK = """
-import django
-django.setup()
-from django.db import connections
-print({alias: connections[alias].settings_dict["HOST"] for alias in connections})
-"""
 
 
 def test_one_address_is_one_connection_that_asks_for_its_timeouts() -> None:
@@ -74,12 +65,5 @@ def test_only_commands_that_change_tables_have_the_role_that_may() -> None:
 )
 def test_the_settings_look_at_the_command(arguments: list[str], hosts: dict[str, str]) -> None:
     addresses = {"DATABASE_URL": POOLED, "DIRECT_DATABASE_URL": STRAIGHT, "REPLICA_DATABASE_URL": COPY}
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **addresses, "DJANGO_SETTINGS_MODULE": "shop.settings"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == str(hosts), done.stderr
+    found = settings_of({**os.environ, **addresses}, argv=["manage.py", *arguments])["DATABASES"]
+    assert {alias: each["HOST"] for alias, each in found.items()} == hosts

@@ -34,10 +34,10 @@ def test_an_unknown_parameter_is_refused_by_its_name(buyer: User, name: str) -> 
 
 
 @pytest.mark.parametrize("name", PAGED)
-@pytest.mark.parametrize("size", [0, -1, 101, "x", ""])
-def test_pages_of_all_lists_have_the_same_bounds(buyer: User, name: str, size: Any) -> None:
-    refused = read(buyer, name, page_size=size)
-    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "page_size")
+def test_pages_of_all_lists_have_the_same_bounds(buyer: User, name: str) -> None:
+    for size in (0, -1, 101, "x", ""):
+        refused = read(buyer, name, page_size=size)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "page_size"), size
     for allowed in (1, 100):
         assert read(buyer, name, page_size=allowed).status_code == 200
 

@@ -1,8 +1,5 @@
 """docs/openapi.yaml is the API: it is what the code says, and the code keeps to it under generated input."""
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +14,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from seckill.models import SaleItem
 from shop.wsgi import application
 from tests.shop.http.schema_client import PATHS_AND_METHODS
+from tests.steps.operating import ROOT, run_command
 
-ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.yaml"
 
 SETTINGS = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -27,15 +24,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_committed_schema_is_what_the_code_says() -> None:
-    made = subprocess.run(
-        [sys.executable, "manage.py", "spectacular", "--validate", "--fail-on-warn"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
-    assert made.stdout == COMMITTED.read_text(), "run: python manage.py spectacular --file docs/openapi.yaml"
+    made = run_command("spectacular", "--validate", "--fail-on-warn")
+    assert made == COMMITTED.read_text(), "run: python manage.py spectacular --file docs/openapi.yaml"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from seckill.ledger import Reservation
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes.authentication import TITLES, PassRefused
-from shop.http import health, problems
+from shop.http import problems
 from tests.steps.shop import make_item
 from web.application import refusal_of
 
@@ -50,20 +50,6 @@ def test_pages_get_a_page(db: None) -> None:
     answer = Client().get("/nothing-here/")
     assert answer.status_code == 404
     assert answer["Content-Type"].startswith("text/html")
-
-
-def test_health(db: None) -> None:
-    assert Client().get("/healthz").json() == {"status": "ok"}
-    answer = Client().get("/readyz")
-    assert answer.status_code == 200, answer.content
-    assert set(answer.json()) == {"status", "database", "reservation_store", "cache", "broker"}
-
-
-def test_readiness_names_what_is_missing_but_no_address(db: None) -> None:
-    def broken() -> None:
-        raise ConnectionError("redis://secret@host")
-
-    assert health.result_of(broken) == "ConnectionError"
 
 
 def every_error(base: type[exceptions.APIException]) -> Iterator[exceptions.APIException]:

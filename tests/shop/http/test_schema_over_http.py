@@ -22,8 +22,8 @@ from shop.models import ApiToken
 from tests.steps.buying import order_of
 from web.api_docs.examples import CALLS
 
-# For each operation. All of them take some seconds on an idle machine.
-EXAMPLES_MAX = 25
+# For each operation.
+EXAMPLES_MAX = 10
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,7 +1,7 @@
 """`make run` as a person at a terminal sees it: the real processes, in their own directory."""
 
 import contextlib
-import http.client
+import json
 import os
 import re
 import signal
@@ -20,6 +20,7 @@ from shop.configuration.redis_address import StoreKind
 from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read_settings, write_environment
 from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, living, wait_until
+from tests.steps.caller import ask
 
 # The tests share one shop; with xdist's `--dist loadgroup` they also stay with one of its workers.
 pytestmark = pytest.mark.xdist_group("make run")
@@ -36,6 +37,10 @@ class Run:
     output: Path
     directory: Path
     port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def printed(self) -> str:
         return self.output.read_text()
@@ -122,8 +127,8 @@ def run() -> Iterator[Run]:
 def test_everything_it_prints_can_be_opened(run: Run) -> None:
     printed = run.printed()
     for path in ("/", "/admin/", "/api/docs/"):
-        assert f"http://127.0.0.1:{run.port}{path}" in printed
-        with urlopen(f"http://127.0.0.1:{run.port}{path}", timeout=10) as answer:
+        assert f"{run.url}{path}" in printed
+        with urlopen(f"{run.url}{path}", timeout=10) as answer:
             assert answer.status == 200
     values = run.environment()
     assert values["TIME_ZONE"] == "Asia/Shanghai"
@@ -134,11 +139,9 @@ def test_everything_it_prints_can_be_opened(run: Run) -> None:
 
 
 def test_the_printed_password_opens_the_api(run: Run) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)
-    body = f'{{"username": "alice", "password": "{run.environment()["STAMPEDE_BUYER_PASSWORD"]}"}}'
-    with contextlib.closing(connection):
-        connection.request("POST", "/api/v1/auth/token/", body, {"Content-Type": "application/json"})
-        assert connection.getresponse().status in (200, 201)
+    body = json.dumps({"username": "alice", "password": run.environment()["STAMPEDE_BUYER_PASSWORD"]})
+    asked = ask(run.url, "/api/v1/auth/token/", method="POST", body=body, content_type="application/json")
+    assert asked.status in (200, 201)
 
 
 def test_orders_can_be_paid_by_pretending_and_only_by_these_processes(run: Run) -> None:
@@ -147,9 +150,8 @@ def test_orders_can_be_paid_by_pretending_and_only_by_these_processes(run: Run) 
     assert b"STAMPEDE_RUN=loopback" in given
     assert not {"STAMPEDE_RUN", "PAYMENT_PROVIDERS"} & run.environment().keys()
     # Any reference: the page exists where the provider does, and there is no such payment.
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)) as connection:
-        connection.request("POST", "/api/v1/payments/simulated/webhook/", "{}", {"Content-Type": "application/json"})
-        assert connection.getresponse().status == 400
+    webhook = "/api/v1/payments/simulated/webhook/"
+    assert ask(run.url, webhook, method="POST", body="{}", content_type="application/json").status == 400
 
 
 def test_secrets_are_for_their_owner_only(run: Run) -> None:
@@ -170,8 +172,7 @@ def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
         run.wait_for(f"{name} ended by SIGKILL; restarting it")
         run.wait_for(f"{name} answers again")
         assert run.pid_of(words) != killed
-    with urlopen(f"http://127.0.0.1:{run.port}/readyz", timeout=10) as answer:
-        assert answer.status == 200
+    assert ask(run.url, "/readyz").status == 200
 
 
 def test_ctrl_c_stops_all_a_second_start_keeps_what_was_there_and_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:

@@ -27,16 +27,9 @@ from tests.steps.shop import make_item
 from tests.steps.staff import change
 from tests.steps.store import store_away
 from tests.web.reservations.lane import Lane
-from tests.web.reservations.shadow import Shadow
+from tests.web.reservations.shadow import CountsByHand, Shadow
 
 SECOND = 1_800_000_000
-
-
-class CountsByHand(AnswerCounts):
-    """Written by the test."""
-
-    def _write_at_end_of_second(self) -> None:
-        """None is needed."""
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from web.reservations.snapshots import ASKED_SECONDS
 pytestmark = pytest.mark.django_db
 
 
-LANGUAGES = ["", "en", "zh-CN,zh;q=0.9"]
+LANGUAGES = ["", "zh-CN,zh;q=0.9"]
 
 
 def unavailable(item: SaleItem, store: Any) -> None:

@@ -1,4 +1,4 @@
-"""Two web servers on the same stores, each with two processes, as two hosts are: what one is told, the other knows."""
+"""Two web servers on the same stores, as two hosts are: what one is told, the other knows."""
 
 import json
 import time
@@ -19,7 +19,7 @@ from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A gate's knowledge is at most 100 ms old, and a busy machine has some more.
+# What a gate knows is at most 100 ms old, and a busy machine has some more.
 KNOWN_SECONDS = 0.1 + AT_ONCE_SECONDS
 
 
@@ -44,7 +44,7 @@ def test_both_hosts_say_no_and_yes_within_100_ms_of_each_other(
     first, second = (Caller(url, item) for url in hosts)
     mine, theirs = pass_for(buyer, item), pass_for(rival, item)
     for _time in range(20):
-        # The gates of all four processes know the item, and what the view's answer looks like.
+        # The gates of both know the item, and what the view's answer looks like.
         assert [caller.live()["left"] for caller in (first, second)] == [1, 1]
     assert first.reserve(mine)[0] == 201
     assert seconds_until(lambda: second.live()["left"] == 0) < KNOWN_SECONDS
