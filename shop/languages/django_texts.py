@@ -73,3 +73,11 @@ OF_THE_ADMIN = (
     gettext_noop("You don’t have permission to view or edit anything."),
     gettext_noop("Your password was changed."),
 )
+
+STAFF_PAGES = (
+    gettext_noop("Resource"),
+    gettext_noop("Filters"),
+    gettext_noop(
+        "Designates whether this user should be treated as active. Unselect this instead of deleting accounts."
+    ),
+)

@@ -62,4 +62,4 @@ def test_each_list_of_orders_or_lines_uses_an_index(product: Product) -> None:
         # So few rows would be read all.
         cursor.execute("SET LOCAL enable_seqscan = off")
     for query, index in LISTS:
-        assert index in query.explain(), query.query  # type: ignore[attr-defined]
+        assert index in query.explain(), query.query
