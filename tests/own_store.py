@@ -15,6 +15,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from seckill.store import client
 from seckill.store.client import reservation_servers
 from seckill.store.cluster import ClusterNodes
 from shop.configuration.store_clients import redis_cache
@@ -116,14 +117,18 @@ def as_reservation_store(own_store: OwnStore | ReplicatedStore) -> Iterator[None
     The cache stays where it is: what is counted there must not appear among the keys of a sale.
     """
     caches = {**settings.CACHES, "seckill": redis_cache(own_store.url, timeout_seconds=0.9)}
-    with override_settings(CACHES=caches):
-        try:
-            yield
-        finally:
-            servers = reservation_servers()
-            if isinstance(servers, ClusterNodes):
-                # Its thread draws random numbers, which Hypothesis takes for a fault of the tests that come after.
-                servers.close()
+    try:
+        with override_settings(CACHES=caches):
+            try:
+                yield
+            finally:
+                servers = reservation_servers()
+                if isinstance(servers, ClusterNodes):
+                    # Its thread draws random numbers, which Hypothesis takes for a fault of the tests that come after.
+                    servers.close()
+    finally:
+        # A thread that asked while the settings changed may have kept the client of before with the new settings.
+        client._found.clear()
 
 
 def free_port() -> int:

@@ -46,6 +46,8 @@ def opened(
 def width_on(page: Page, width: int) -> int:
     """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
     page.set_viewport_size({"width": width, "height": HEIGHT})
+    # Charts follow in the frame after that.
+    page.evaluate("() => new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
     return width_of(page)
 
 
