@@ -61,7 +61,8 @@ end
 local over_ms, over = step_at(-1)
 local is_over = over_ms and over_ms + grace_ms <= now_ms
 if is_over then
-  lapsed, late_steps = over, math.max(0, late_steps - 1)
+  -- It was late before, since decide_ms is shorter.
+  lapsed, late_steps = over, late_steps - 1
 end
 -- People whom a unit is counted for, without those who have reserved meanwhile.
 local inside = math.max(0, admitted - late_admitted - math.max(0, reservations - late_reservations))

@@ -15,7 +15,7 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
 from shop.models import Product
 from tests.steps.buying import order_of, signed_in
-from tests.steps.shop import make_item
+from tests.steps.shop import make_item, make_product
 from tests.steps.staff import change
 from tests.steps.store import store_away
 from tests.steps.waiting import join, join_by_api, status
@@ -79,9 +79,7 @@ def test_what_is_held_is_not_left_but_cancelled(item: SaleItem, buyer: User, riv
     assert signed_in(rival).delete(f"/api/v1/reservations/{place}/").json()["code"] == "already_reserved"
 
 
-def test_refusals_have_the_codes_of_a_reservation_or_their_own(
-    item: SaleItem, product: Product, buyer: User, rival: User
-) -> None:
+def test_refusals_have_the_codes_of_a_reservation_or_their_own(item: SaleItem, buyer: User, rival: User) -> None:
     def refusal(of: SaleItem, **body: int) -> tuple[int, str]:
         path, header = f"/api/v1/sale-items/{of.pk}/waiting-list/", f"Pass {pass_for(of, rival)}"
         answer = APIClient().post(path, body, format="json", HTTP_AUTHORIZATION=header)
@@ -92,7 +90,7 @@ def test_refusals_have_the_codes_of_a_reservation_or_their_own(
         assert refusal(item, **body) == (400, "invalid"), body
     change(item, SaleChange.Kind.PAUSE)
     assert refusal(item) == (409, "paused")
-    without = make_item(product, quantity=1)
+    without = make_item(make_product(slug="cup", name="Cup", price_minor=9900), quantity=1)
     order_of(without, buyer)
     assert refusal(without) == (409, "no_line")
 

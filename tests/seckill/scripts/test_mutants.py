@@ -32,6 +32,10 @@ Case = Callable[[CheckedItem], None]
 # Mutants that behave like the script itself, and why: (verb, the line as damaged) -> reason.
 EQUIVALENT = {
     (
+        "admit",
+        "string.match(redis.call('LINDEX', steps, place) or 'x', '^(%d+):(%d+):(%d+):(%d+)$')",
+    ): "neither text is a step",
+    (
         "reserve",
         "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
     ): "XADD and HSET exchanged: a full store refuses either of them, and the first write decides",

@@ -194,6 +194,15 @@ def test_places_lapse_when_their_time_to_come_is_over(checked_item: CheckedItem,
     assert room.steps() == [[9, 8, 4], [8, 7, 4], *([] if is_over else [[6, 5, 3]])]
 
 
+def test_people_who_are_late_stay_late_when_earlier_places_lapse(checked_item: CheckedItem) -> None:
+    room = line(checked_item, called=9, admitted=8, late_steps=2, lapsed_admitted=7, lapsed_reservations=4)
+    for counts in ("6:5:3", "8:7:4", "9:8:4"):
+        room.has_step(room.now_ms(), counts)
+    with room.at("admit", step=(-GRACE_MS, "6:5:3"), next_ms=1):
+        room.admit("1", called_before=9, reservations=4)
+    assert room.count("lapsed", "late_steps", "lapsed_admitted", "inside") == (6, 1, 7, 1)
+
+
 @pytest.mark.parametrize(
     ("age_ms", "is_late"), [(DECIDE_MS - 1, False), (DECIDE_MS, True), (DECIDE_MS + 1, True), (GRACE_MS - 1, True)]
 )

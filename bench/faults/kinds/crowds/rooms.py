@@ -162,6 +162,8 @@ class FailoverWhileRoomMoves(WithRoom, SentinelPrimaryKilled):
     name = "sentinel-failover-in-room"
     description = "kill -9 of the primary with people in line: the sentinels promote its replica"
     shop_kind = SENTINEL_PROMISE
+    # Pairs are of the usual shop.
+    disturbs = frozenset()
 
     def inject(self) -> None:
         self.fill_room()
