@@ -106,7 +106,7 @@ def test_several_parts_end_the_order_with_the_last_one(order: Order, item: SaleI
     assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
     assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 3
     assert not order.units_back
-    # Nobody said that the units can be sold again.
+    # Staff did not say that the units can be sold again.
     assert figures(item) == (2, 0, 3, 3)
     assert SimulatedSession.objects.get().status == SimulatedSession.Status.REFUNDED
 
@@ -241,7 +241,7 @@ def test_a_provider_that_confirms_at_once_completes_the_part_at_once(order: Orde
     [
         (1000, ProviderUnreachable("away")),
         (None, ProviderUnreachable("away")),
-        # What is refunded as a whole is never given up.
+        # A whole refund is never given up.
         (None, ProviderRefused("no")),
     ],
     ids=["a part", "all", "all, refused"],

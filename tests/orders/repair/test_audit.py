@@ -52,7 +52,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_pause() -> Iterator[None]:
-    """What differs here stays as it is, so it can be compared again at once."""
+    """These differences do not change, so the audit can compare again at once."""
     with mock.patch.object(repair_audit, "PAUSE_SECONDS", 0.0):
         yield
 
