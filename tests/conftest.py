@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.conf import settings
@@ -37,6 +37,10 @@ hypothesis_settings.register_profile("unhurried", deadline=None)
 hypothesis_settings.load_profile("unhurried")
 
 
+# As they are outside of every test, from the end of `pytest_configure`.
+_settings_of_the_run: list[object] = []
+
+
 def pytest_configure() -> None:
     # The real hashers take a tenth of a second for each user, and no test is about them.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -45,6 +49,7 @@ def pytest_configure() -> None:
     # Some tests ask the admin for all pages of staff; the shop imports them with the first address (shop/urls.py).
     admin.autodiscover()
     empty_tables.use_for_all_tests()
+    _settings_of_the_run.append(settings._wrapped)
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
     os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))
 
@@ -73,10 +78,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """After the fixtures of the test."""
     if nextitem is None or not scheduling.has_shared_shop(nextitem.path):
         shared_shop.SHARED.stop()
+    if nextitem is None or nextitem.path != item.path:
+        require_settings_of_the_run()
+
+
+def require_settings_of_the_run() -> None:
+    """Raises AssertionError if a file leaves settings behind, once, and takes them back for the files after it.
+
+    That happens where the fixture `settings` is written to inside a `with override_settings`: it is undone last, and
+    brings back the settings of inside the `with`, for example the address of a store that has been stopped.
+    """
+    left, settings._wrapped = settings._wrapped, cast(Any, _settings_of_the_run[0])
+    assert left is settings._wrapped, "this file leaves settings behind that it has changed"
 
 
 @pytest.fixture(scope="session")

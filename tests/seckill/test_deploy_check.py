@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.checks import run_checks
 from django.db import connection
-from pytest_django import Settings
+from django.test import override_settings
 
 from shop.local.postgres import PostgresServer
 from tests.own_store import START_SECONDS, as_reservation_store, free_port, running
@@ -69,15 +69,13 @@ def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: 
     assert "identified 5 issues" in printed
 
 
-def test_weak_stores_that_are_allowed_are_warnings_and_the_setting_of_the_connection_counts(
-    tmp_path: Path, settings: Settings
-) -> None:
+def test_weak_stores_that_are_allowed_are_warnings_and_the_setting_of_the_connection_counts(tmp_path: Path) -> None:
     with running(tmp_path, appendfsync="everysec") as store, as_reservation_store(store), connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = off")
         try:
             refused = run_checks(tags=["durability"], include_deployment_checks=True)
-            settings.SECKILL_ALLOW_WEAK_DURABILITY = True
-            allowed = run_checks(tags=["durability"], include_deployment_checks=True)
+            with override_settings(SECKILL_ALLOW_WEAK_DURABILITY=True):
+                allowed = run_checks(tags=["durability"], include_deployment_checks=True)
         finally:
             cursor.execute("RESET synchronous_commit")
     assert [message.id for message in refused] == ["seckill.E001"] * 2
