@@ -9,6 +9,7 @@ effect. A refund that arrives before the capture waits for it; after an hour sta
 even later still makes it count.
 """
 
+import time
 from datetime import timedelta
 from enum import StrEnum
 
@@ -24,6 +25,7 @@ from orders.payments import late_money, refunds
 from orders.payments.provider.interface import Event, EventKind
 from orders.units import one_for_each
 from shop import failpoints
+from shop.background.outages import AWAY
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +35,10 @@ BATCH_MAX = 100
 LOST_AFTER = timedelta(seconds=20)
 # A refund whose capture has not come by then is listed for staff. Events of one payment come within minutes.
 GIVEN_UP_AFTER = timedelta(hours=1)
+
+# Events at which something raised in this process, and when each is tried again, by the monotonic clock.
+BROKEN_SECONDS = 60.0
+_try_again_s: dict[int, float] = {}
 
 NOT_CAPTURED = (Payment.Status.PENDING, Payment.Status.FAILED)
 OF_REFUNDS = (EventKind.REFUNDED, EventKind.REFUNDED_SO_FAR, EventKind.REFUND_PAID, EventKind.REFUND_FAILED)
@@ -110,19 +116,33 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
 def apply_waiting(*, batch_max: int = BATCH_MAX) -> int:
     """Apply one batch of the events whose wait is over. Returns how many. Cheap if nothing waits.
 
-    Those that go on waiting are not in the batch, so that they keep no other event from it.
+    Those that go on waiting are not in the batch, so that they keep no other event from it. An event that raises is
+    logged, stops no other, and is tried again after a minute.
     """
     waiting = PaymentEvent.objects.filter(CAN_BE_APPLIED, applied_at=None).order_by("received_at")
     count = 0
-    for pk in list(waiting.values_list("pk", flat=True)[:batch_max]):
-        with transaction.atomic():
-            row = PaymentEvent.objects.select_for_update(skip_locked=True).filter(pk=pk, applied_at=None).first()
-            if row is None:
-                continue
-            outcome = apply_event(row)
-        settle_after_commit(row, outcome)
-        count += outcome is not EventOutcome.WAITING
+    resting = [pk for pk, try_again_s in _try_again_s.items() if try_again_s > time.monotonic()]
+    for pk in list(waiting.exclude(pk__in=resting).values_list("pk", flat=True)[:batch_max]):
+        try:
+            count += apply_one(pk)
+        except AWAY:
+            raise
+        except Exception:
+            _try_again_s[pk] = time.monotonic() + BROKEN_SECONDS
+            log.exception("payment_event_not_applied", event_pk=pk)
+        else:
+            _try_again_s.pop(pk, None)
     return count
+
+
+def apply_one(pk: int) -> bool:
+    with transaction.atomic():
+        row = PaymentEvent.objects.select_for_update(skip_locked=True).filter(pk=pk, applied_at=None).first()
+        if row is None:
+            return False
+        outcome = apply_event(row)
+    settle_after_commit(row, outcome)
+    return outcome is not EventOutcome.WAITING
 
 
 def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:

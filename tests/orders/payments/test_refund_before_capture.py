@@ -1,10 +1,12 @@
 """A refund that is reported before its capture waits for it: no order is paid with money that has gone back."""
 
+import time
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db.models import F
+from structlog.testing import capture_logs
 
 from orders import tasks
 from orders.models import Attention, Order, OrderStatus, Payment, PaymentEvent, Refund
@@ -120,6 +122,33 @@ def test_events_that_wait_do_not_keep_others_from_a_batch(order: Order, payment:
     other.save(force_insert=True)
     assert inbox.apply_waiting(batch_max=1) == 1
     assert PaymentEvent.objects.get(event_id=captured["id"]).outcome == EventOutcome.PAID
+
+
+def test_an_event_that_raises_stops_no_other_and_is_tried_again_later(
+    order: Order, payment: Payment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that nobody has thought of: the first of two raises each time, whatever the second is."""
+    tell(*[message(payment, "refunded_so_far", amount_minor=number) for number in (1, 2)])
+    first = PaymentEvent.objects.order_by("received_at")[0].pk
+    apply_event = inbox.apply_event
+
+    def apply_all_but_the_first(row: PaymentEvent) -> EventOutcome:
+        if row.pk == first:
+            raise ValueError("an amount that breaks it")
+        return apply_event(row)
+
+    tell(message(payment))
+    monkeypatch.setattr(inbox, "apply_event", apply_all_but_the_first)
+    with capture_logs() as logs:
+        assert inbox.apply_waiting(batch_max=1) == 0
+        assert inbox.apply_waiting(batch_max=1) == 1
+        assert inbox.apply_waiting(batch_max=1) == 0
+    assert [line["event_pk"] for line in logs if line["event"] == "payment_event_not_applied"] == [first]
+    assert money_of(order) == (OrderStatus.PAID, 2, [Payment.Status.CAPTURED])
+    monkeypatch.undo()
+    monkeypatch.setattr(inbox, "_try_again_s", {first: time.monotonic()})
+    assert inbox.apply_waiting() == 1
+    assert PaymentEvent.objects.filter(applied_at=None).count() == 0
 
 
 def test_a_refund_without_a_capture_is_given_to_staff_after_an_hour(order: Order, payment: Payment) -> None:
