@@ -125,7 +125,6 @@ BUGS = [
     Bug(
         "a refund that is reported before its capture is forgotten",
         in_function(inbox, "apply_event", "return EventOutcome.WAITING\n        outcome", "pass\n        outcome"),
-        quick=True,
     ),
     Bug(
         "a failed refund stays counted",
@@ -158,6 +157,5 @@ BUGS = [
     Bug(
         "a place ends although its buyer may have the units",
         in_script("hand_on", "of_buyer + units <= per_buyer_max", "of_buyer + units < per_buyer_max"),
-        quick=True,
     ),
 ]
