@@ -24,6 +24,17 @@ def clock(at: datetime, zone: str) -> str:
     return f"{at.astimezone(ZoneInfo(zone)):%H:%M}"
 
 
+# Whether the character after the time in a sentence, a full stop, is where the time ends.
+STANDS_BESIDE_ITS_TIME = """() => {
+  const time = document.querySelector(".outcome.reserved time");
+  const full_stop = document.createRange();
+  full_stop.setStart(time.nextSibling, 0);
+  full_stop.setEnd(time.nextSibling, 1);
+  const [end, found] = [time.lastChild.getBoundingClientRect(), full_stop.getBoundingClientRect()];
+  return Math.abs(end.right - found.left) < 2 && found.top < end.bottom && end.top < found.bottom;
+}"""
+
+
 @pytest.mark.parametrize(
     ("prefix", "words"),
     [
@@ -85,13 +96,14 @@ def test_card_and_order_say_the_end_of_a_hold_on_the_same_clocks(
     product: Product,
 ) -> None:
     item = make_item(product)
-    context = browser.new_context(timezone_id=KOLKATA)
+    context = browser.new_context(timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
     sign_in(context, buyer)
     page = context.new_page()
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     page.click("[data-buy]")
     on_card = re.findall(r"\d\d:\d\d(?= \()", page.locator(".outcome.reserved time").text_content() or "")
     assert len(on_card) == 2
+    assert page.evaluate(STANDS_BESIDE_ITS_TIME), "the end of the sentence stands alone on a line"
     page.wait_for_url("**/orders/*/")
     on_order = page.locator("dt", has_text="To be paid by").locator("+ dd").text_content() or ""
     assert re.findall(r"\d\d:\d\d(?= \()", on_order) == on_card

@@ -43,10 +43,14 @@
     const [ownText, shopsText] = [textIn(undefined, element), textIn(zone, element)];
     if (element.dataset.byScript !== undefined) element.textContent = shops.replace("{time}", shopsText);
     if (ownText !== shopsText) {
-      const first = document.createElement("span");
-      first.className = "own-time";
-      first.textContent = `${own.replace("{time}", ownText)} · `;
-      element.prepend(first);
+      const [first, second] = ["own-time", "shops-time"].map((name) => {
+        const part = document.createElement("span");
+        part.className = name;
+        return part;
+      });
+      first.textContent = `${own.replace("{time}", ownText)} ·`;
+      second.append(...element.childNodes);
+      element.append(first, " ", second);
     }
     delete element.dataset.shown;
   };
