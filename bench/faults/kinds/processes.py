@@ -138,7 +138,10 @@ class WorkerKilled(ProcessKilled):
 
 
 class TwoConsumers(Fault):
-    """The harness locks a row so that the first consumer waits in its transaction until the second may take over."""
+    """The harness locks a row so that the first consumer waits in its transaction until the second may take over.
+
+    The second is another thread of the worker, or the harness, whichever asks first.
+    """
 
     name = "two-consumers"
     description = "two consumers write the same outbox entries to PostgreSQL at the same time"
@@ -158,6 +161,10 @@ class TwoConsumers(Fault):
             self._handled = pool.submit(self._drain)
             # Time for the second consumer to reach the rows of the first.
             self.shop.wait(0.5)
+            pending = self.shop.store_client().xpending_range(
+                keys_of(self.context.item.pk).outbox, GROUP, "-", "+", 100
+            )
+            self._given_twice = any(entry["times_delivered"] > 1 for entry in pending)
         self.shop.wait_until(self._handled.done, seconds_max=INJECT_SECONDS_MAX)
         pool.shutdown(wait=False)
 
@@ -168,7 +175,7 @@ class TwoConsumers(Fault):
             connection.close()
 
     def took_effect(self) -> bool:
-        return self._handled.done() and self._handled.result() > 0
+        return self._given_twice and self._handled.done()
 
 
 class WorkerPaused(Fault):
