@@ -27,6 +27,8 @@ from shop.http.endpoints import ENDPOINT, OTHER, endpoint_seconds
 from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
 from web.addresses import PUBLIC_ANSWER_BEGINNINGS, endpoint_at
+from web.board.answers import BEGINNING as BOARDS
+from web.board.answers import BoardAnswers
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
 from web.reservations.calls import ENDPOINTS, OrdinaryCall
@@ -48,6 +50,7 @@ class FrontDoor:
         lanes: list[Lane],
         hot_lane: HotLane,
         shells: Shells | None,
+        board_answers: BoardAnswers,
         warm_start: WarmStart,
     ) -> None:
         """`shells` is None where all pages come from Django. `warm_start` runs before all requests."""
@@ -55,6 +58,7 @@ class FrontDoor:
         self._lanes = lanes
         self._hot_lane = hot_lane
         self._shells = shells
+        self._board_answers = board_answers
         self._warm_start = warm_start
         self._bodies = Bodies()
         self._faults = Faults()
@@ -98,6 +102,8 @@ class FrontDoor:
         began_s = perf_counter()
         call = self._hot_lane.read(scope, body)
         if call is None:
+            if scope.path.startswith(BOARDS):
+                return await self._board_answer(scope, body, began_s=began_s)
             # The thread notes how long it took: Django knows the route.
             return await self._in_thread(scope, body, began_s=began_s)
         answer = self._hot_lane.now(call)
@@ -107,6 +113,19 @@ class FrontDoor:
         elif self._hot_lane.must_ask_view(call):
             self._ask_view(call, scope)
         endpoint_seconds.observe(ENDPOINTS[call.kind], perf_counter() - began_s)
+        return answer
+
+    async def _board_answer(self, scope: Scope, body: bytes, *, began_s: float) -> RawAnswer:
+        """From memory where somebody else has just asked for the same board."""
+        answer = None
+        with self._faults.reported("board_failed"):
+            answer = self._board_answers.find(scope)
+        if answer is not None:
+            endpoint_seconds.observe(endpoint_at(scope.path), perf_counter() - began_s)
+            return answer
+        answer = await self._in_thread(scope, body, began_s=began_s)
+        with self._faults.reported("board_failed"):
+            self._board_answers.learn(scope, answer)
         return answer
 
     async def _in_thread(

@@ -9,6 +9,8 @@ from django.conf import settings
 from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.database_connections import bound_statements
 from web.application import FrontDoor
+from web.board.answers import BoardAnswers
+from web.board.pages import boards
 from web.lanes import lanes
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
@@ -27,6 +29,7 @@ application = FrontDoor(
     lanes=all_lanes,
     hot_lane=HotLane(views=views, pipelines=pipelines, gate=gate),
     shells=shells if settings.GATE else None,
+    board_answers=BoardAnswers(boards.looked_at),
     warm_start=WarmStart(
         # The lanes with SQL that a crowd fills. The connections of the others are opened when they are needed.
         lanes=[lane for lane in all_lanes if lane.name in ("live", "pages")],

@@ -1,6 +1,8 @@
 """Logs the errors of what answers before Django. Each may come with every call of a stampede."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 
@@ -15,6 +17,14 @@ class Faults:
 
     def __init__(self) -> None:
         self._report_again_s = 0.0
+
+    @contextmanager
+    def reported(self, event: str) -> Iterator[None]:
+        """What is done within has no consequence if it fails, but a line in the log."""
+        try:
+            yield
+        except Exception:
+            self.report(event)
 
     def report(self, event: str) -> None:
         """Log the error that is being handled, unless another was logged just before."""

@@ -14,6 +14,7 @@ from seckill.passes import passes
 from seckill.store.pipeline.asking import Pipelines
 from tests.web.reservations.shadow import Scope
 from web.application import FrontDoor
+from web.board.answers import BoardAnswers
 from web.lanes import Lane, LaneFull
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
@@ -54,7 +55,8 @@ def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = M
     """What the front door answers, with some of its parts broken."""
     views, shells = ViewAnswers(), Shells(django)
     pipelines = Pipelines()
-    parts: dict[str, Any] = {"gate": Gate(views=views), "views": views, "shells": shells, **broken}
+    boards = BoardAnswers({}.get)
+    parts: dict[str, Any] = {"gate": Gate(views=views), "views": views, "shells": shells, "boards": boards, **broken}
     hot_lane = HotLane(views=parts["views"], pipelines=pipelines, gate=parts["gate"])
     warm_start = WarmStart(
         lanes=[],
@@ -67,7 +69,14 @@ def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = M
     )
     lanes = [lane("all", path=r"(?s:.*)", threads=1, waiting_seconds_max=2)]
     door, protocol = (
-        FrontDoor(django, lanes=lanes, hot_lane=hot_lane, warm_start=warm_start, shells=parts["shells"]),
+        FrontDoor(
+            django,
+            lanes=lanes,
+            hot_lane=hot_lane,
+            warm_start=warm_start,
+            shells=parts["shells"],
+            board_answers=parts["boards"],
+        ),
         Protocol(),
     )
     asyncio.run(door.__rsgi__(scope, protocol))  # type: ignore[arg-type]
@@ -83,7 +92,8 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    ("part", "path"), [("gate", LIVE), ("views", LIVE), ("shells", "/"), ("shells", "/api/v1/sales/")]
+    ("part", "path"),
+    [("gate", LIVE), ("views", LIVE), ("shells", "/"), ("shells", "/api/v1/sales/"), ("boards", "/board/7/")],
 )
 def test_a_part_with_a_bug_leaves_the_call_to_the_view(part: str, path: str) -> None:
     with capture_logs() as lines:

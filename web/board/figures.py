@@ -117,6 +117,14 @@ class Board:
                 self._made_s = time.monotonic()
             return self._body
 
+    def fresh_json(self) -> bytes | None:
+        """The last answer, if it need not be made anew. It waits for nothing."""
+        now_s = time.monotonic()
+        if now_s - self._made_s >= FRESH_SECONDS:
+            return None
+        self.seen_s = now_s
+        return self._body
+
     def _refresh(self) -> None:
         self._shown = shown_seconds()
         item_ids, seconds = self._item_ids, self._seconds_to_read()
@@ -228,6 +236,9 @@ class Boards:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._boards: dict[int, Board] = {}
+
+    def looked_at(self, sale_id: int) -> Board | None:
+        return self._boards.get(sale_id)
 
     def find(self, *, sale_id: int, item_ids: Sequence[int]) -> Board:
         with self._lock:

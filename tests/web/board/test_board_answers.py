@@ -1,0 +1,47 @@
+"""The figures of a board that many look at: from memory, as the view gives them, and for the same tokens."""
+
+import http.client
+from contextlib import closing
+from urllib.parse import urlsplit
+
+import pytest
+
+from seckill.models import SaleItem
+from web.board.figures import FRESH_SECONDS
+from web.board.pages import token_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# The view's alone: an answer from memory is no request to Django.
+OF_DJANGO = "X-Request-ID"
+
+
+def asked(connection: http.client.HTTPConnection, item: SaleItem, token: str) -> tuple[int, dict[str, str], bytes]:
+    connection.request("GET", f"/board/{item.sale_id}/", headers={"Authorization": f"Board {token}"})
+    answer = connection.getresponse()
+    return answer.status, dict(answer.getheaders()), answer.read()
+
+
+def test_the_second_who_looks_gets_what_the_first_got_without_django(live_shop: str, item: SaleItem) -> None:
+    token = token_of(sale_id=item.sale_id, item_ids=[item.pk])
+    with closing(http.client.HTTPConnection(urlsplit(live_shop).netloc, timeout=30)) as connection:
+        seen = [asked(connection, item, token) for _ in range(20)]
+    assert {status for status, _headers, _body in seen} == {200}
+    from_view = [one for one in seen if OF_DJANGO.lower() in one[1]]
+    from_memory = [one for one in seen if OF_DJANGO.lower() not in one[1]]
+    assert from_view, "the first answer is the view's"
+    assert from_memory, f"none of 20 answers within {FRESH_SECONDS} s came from memory"
+    for _status, headers, body in from_memory:
+        assert body in {of_view[2] for of_view in from_view}
+        own = {OF_DJANGO.lower(), "date", "expires"}
+        kept = {name: value for name, value in from_view[0][1].items() if name not in own | {"content-length"}}
+        assert {name: value for name, value in headers.items() if name not in own | {"content-length"}} == kept
+        assert int(headers["content-length"]) == len(body)
+
+
+def test_a_token_that_the_view_has_not_accepted_gets_nothing_from_memory(live_shop: str, item: SaleItem) -> None:
+    token = token_of(sale_id=item.sale_id, item_ids=[item.pk])
+    with closing(http.client.HTTPConnection(urlsplit(live_shop).netloc, timeout=30)) as connection:
+        for wrong in ("", token[:-1], token_of(sale_id=item.sale_id + 1, item_ids=[item.pk])):
+            assert asked(connection, item, token)[0] == 200
+            assert asked(connection, item, wrong)[0] == 403

@@ -1,0 +1,59 @@
+"""The figures of a live board from memory, in the event loop, before Django is entered.
+
+Twenty screens ask each second, and the figures are made anew once a second. The first who asks comes to the view, which
+checks the token; the others get the same body here, with the headers of the view's answer.
+"""
+
+import time
+from collections.abc import Callable
+
+from granian.rsgi import Scope
+
+from web.board.figures import Board
+from web.reservations.headers import HeaderTemplate, answer_of, template_of
+from web.shells import is_for_memory
+from web.wsgi_request import RawAnswer
+
+BEGINNING = "/board/"
+# A token that the view has accepted is asked about again after this: it ends an hour after it was made.
+KNOWN_SECONDS = 60.0
+# Screens that look at once. Beyond that, all tokens are asked about again.
+TOKENS_MAX = 1_000
+
+
+class BoardAnswers:
+    """For paths with this beginning, in one event loop. `board_of` gives the board of a sale, if somebody looks."""
+
+    def __init__(self, board_of: Callable[[int], Board | None]) -> None:
+        self._board_of = board_of
+        self._template: HeaderTemplate | None = None
+        # (path, token) -> when the view is asked about it again, by the monotonic clock.
+        self._known: dict[tuple[str, str], float] = {}
+
+    def find(self, scope: Scope) -> RawAnswer | None:
+        """The answer, if the view has accepted this token for this path and the figures are fresh."""
+        path, headers = scope.path, scope.headers
+        if self._template is None or scope.method != "GET":
+            return None
+        if time.monotonic() >= self._known.get((path, headers.get("authorization", "")), 0.0):
+            return None
+        if not is_for_memory(scope.method, scope.authority or headers.get("host") or "", headers):
+            return None
+        board = self._board_of(sale_id_in(path))
+        body = board.fresh_json() if board else None
+        return answer_of(self._template, body, {}) if body else None
+
+    def learn(self, scope: Scope, answer: RawAnswer) -> None:
+        """Remember the token, if the view has accepted it, and the headers of its answer."""
+        path, token = scope.path, scope.headers.get("authorization", "")
+        if scope.method == "GET" and answer[0] == 200 and sale_id_in(path):
+            if len(self._known) >= TOKENS_MAX:
+                self._known.clear()
+            self._known[path, token] = time.monotonic() + KNOWN_SECONDS
+            self._template = template_of(answer[0], answer[1])
+
+
+def sale_id_in(path: str) -> int:
+    """0 for the figures of the admin's first page, which are for a signed-in person."""
+    number = path.removeprefix(BEGINNING).rstrip("/")
+    return int(number) if number.isdecimal() else 0
