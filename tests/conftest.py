@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -37,7 +37,8 @@ hypothesis_settings.register_profile("unhurried", deadline=None)
 hypothesis_settings.load_profile("unhurried")
 
 
-# As they are outside of every test, from the end of `pytest_configure`.
+# Django's object, whose inner one `override_settings` exchanges. The list has the one of outside of every test.
+all_settings: Any = settings
 _settings_of_the_run: list[object] = []
 
 
@@ -49,7 +50,7 @@ def pytest_configure() -> None:
     # Some tests ask the admin for all pages of staff; the shop imports them with the first address (shop/urls.py).
     admin.autodiscover()
     empty_tables.use_for_all_tests()
-    _settings_of_the_run.append(settings._wrapped)
+    _settings_of_the_run.append(all_settings._wrapped)
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
     os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))
 
@@ -92,8 +93,8 @@ def require_settings_of_the_run() -> None:
     That happens where the fixture `settings` is written to inside a `with override_settings`: it is undone last, and
     brings back the settings of inside the `with`, for example the address of a store that has been stopped.
     """
-    left, settings._wrapped = settings._wrapped, cast(Any, _settings_of_the_run[0])
-    assert left is settings._wrapped, "this file leaves settings behind that it has changed"
+    left, all_settings._wrapped = all_settings._wrapped, _settings_of_the_run[0]
+    assert left is all_settings._wrapped, "this file leaves settings behind that it has changed"
 
 
 @pytest.fixture(scope="session")
