@@ -34,9 +34,8 @@ def directory_from(arguments: Sequence[str], *, name: str) -> tuple[Path, list[s
 
 
 def clear(directory: Path, *, leftovers: Sequence[str]) -> None:
-    """Every run starts from empty servers: what the one before has left is removed."""
-    for name in leftovers:
-        path = directory / name
+    """Every run starts from empty servers: what the one before has left is removed. `leftovers` may have a `*`."""
+    for path in (path for name in leftovers for path in directory.glob(name)):
         if path.is_dir():
             shutil.rmtree(path)
         else:

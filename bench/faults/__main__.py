@@ -17,6 +17,8 @@ LEFTOVERS = (
     *("postgres", "standbys", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json"),
     # Shops with other reservation stores (replicas/shop_kind.py).
     *("sentinel-0", "sentinel-1", "cluster-0", "cluster-1"),
+    # Shops that followed one with a server that did not come back.
+    "shop-*",
 )
 
 

@@ -35,10 +35,13 @@ for each in pg_wal pg_wal/archive_status pg_wal/summaries pg_commit_ts pg_dynshm
     mkdir -p -m 700 "$directory/$each"
 done
 pg_verifybackup --no-parse-wal "$directory"
+# The settings go when they have done their work: a standby that is made of this server later would stop at the moment.
 cat >>"$directory/postgresql.auto.conf" <<END
+# Of restore.sh
 restore_command = '$fetch'
 recovery_target_time = '$moment'
 recovery_target_action = 'promote'
+recovery_end_command = 'sed -i ''/^# Of restore.sh/,\$d'' postgresql.auto.conf'
 END
 touch "$directory/recovery.signal"
 echo "$directory is the base backup $found; PostgreSQL reads the log up to $moment when it starts."

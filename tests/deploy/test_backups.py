@@ -72,6 +72,10 @@ class Backups:
         server = OwnPostgres(directory, source_url=None)
         try:
             server.wait_until("SELECT NOT pg_is_in_recovery()")
+            kept = (directory / "postgresql.auto.conf").read_text()
+            assert "archive_command" in kept
+            assert "recovery_target" not in kept, "a standby of this server would stop at the moment too"
+            assert "restore_command" not in kept
             return int(server.ask(COUNT))
         finally:
             server.stop()

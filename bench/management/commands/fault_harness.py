@@ -98,19 +98,27 @@ class HarnessRun:
         self._short = short
         self._console = console
         self._started_s = time.monotonic()
+        # Whether the shop has all its servers.
+        self._lives = True
 
     def run_all(self, kinds: Sequence[type[Fault]]) -> tuple[list[Trial], dict[str, str]]:
-        """All trials, and the versions of what ran. Faults that need the same shop share one. Raises ProcessFailed."""
+        """All trials, and the versions of what ran. Faults that need the same shop share one. Raises ProcessFailed.
+
+        After a trial in which a server did not come back, the others get a new shop.
+        """
         self.print_line(f"seed {self._seed}, {len(kinds)} faults")
         history = History(self._directory / "history.jsonl")
         trials: list[Trial] = []
         versions: dict[str, str] = {}
         try:
             for shop_kind in dict.fromkeys(kind.shop_kind for kind in kinds):
-                with self.running_shop(shop_kind) as shop:
-                    mine = [kind for kind in kinds if kind.shop_kind == shop_kind]
-                    trials += [self.trial(kind, shop=shop, history=history) for kind in mine]
-                    versions = fault_table.versions(shop)
+                mine = [kind for kind in kinds if kind.shop_kind == shop_kind]
+                while mine:
+                    with self.running_shop(shop_kind) as shop:
+                        versions = fault_table.versions(shop)
+                        self._lives = True
+                        while mine and self._lives:
+                            trials.append(self.trial(mine.pop(0), shop=shop, history=history))
         finally:
             history.close()
         return trials, versions
@@ -119,6 +127,9 @@ class HarnessRun:
     def running_shop(self, shop_kind: ShopKind) -> Iterator[ShopUnderTest]:
         """A shop with this kind of store. Raises ProcessFailed."""
         directory = self._directory / shop_kind.directory_name
+        if (directory / "logs").exists():
+            # What a server that did not come back has left.
+            directory = directory / f"shop-{time.time_ns()}"
         directory.mkdir(exist_ok=True)
         shop = ShopUnderTest(directory, log=lambda text: self.print_line(f"  [yellow]{text}[/]"), kind=shop_kind)
         try:
@@ -138,10 +149,9 @@ class HarnessRun:
         began_s = time.monotonic()
         try:
             trial = run_trial(kind, shop=shop, history=history, seed=self._seed, short=self._short)
-        except ProcessFailed:
-            raise
         except Exception as error:
             # The other trials can still run; the whole run counts as broken.
+            self._lives = not isinstance(error, ProcessFailed)
             self._console.print_exception()
             trial = failed_trial(kind, error=error, seconds=time.monotonic() - began_s)
         found = trial.findings
