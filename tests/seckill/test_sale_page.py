@@ -238,3 +238,16 @@ def test_who_is_not_signed_in_comes_back_to_the_form_with_the_units(
     assert link.startswith("/zh-hans/accounts/login/?next=")
     answer = client.post(link, {"login": "buyer", "password": "buyer-password"})
     assert answer["Location"] == path
+
+
+@pytest.mark.parametrize(
+    ("terms", "more", "is_first_come"),
+    [({}, "", True), ({"has_room": True}, "queue/", False), ({"admission": Sale.Admission.DRAW}, "draw/", False)],
+)
+def test_no_page_promises_first_come_first_served_where_a_sale_is_not(
+    client: Client, product: Product, buyer: User, terms: dict[str, object], more: str, is_first_come: bool
+) -> None:
+    item = make_item(product, opens_in_seconds=300, **terms)
+    client.force_login(buyer)
+    for path in (page_of(item), page_of(item) + more):
+        assert ("first come, first served" in text_of(client, path)) == is_first_come
