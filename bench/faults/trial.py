@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -135,6 +136,9 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
         fault_run = run_fault(fault, probe=probe, buyers=buyers, shop=shop)
     except Exception:
         buyers.stop()
+        # What it has done to PostgreSQL or a store would be there for the next trial.
+        with suppress(Exception):
+            fault.undo()
         shop.reset()
         raise
     refused = bring_receipts(clients, item=item)

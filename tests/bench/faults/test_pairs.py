@@ -46,6 +46,12 @@ def test_faults_that_disturb_the_same_part_or_what_the_other_needs_are_not_combi
     assert not can_be_combined(Fault, StoreKilled)
     # What PostgreSQL had before the loss must be asked.
     assert not can_be_combined(StoreFlushed, BY_NAME["postgres-down"])
+    # Its people join while PostgreSQL would be read-only.
+    assert not can_be_combined(BY_NAME["store-killed-in-room"], BY_NAME["postgres-read-only"])
+    # It opens a sale of its own kind, which no pair does.
+    own_sale = [kind for kind in FAULTS if kind.open_item.__func__ is not Fault.open_item.__func__]  # type: ignore[attr-defined]
+    assert own_sale
+    assert not any(can_be_combined(kind, other) for kind in own_sale for other in FAULTS)
     assert kind_named("store-killed+store-down") is None
     assert kind_named("store-killed+no-such-fault") is None
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part, TrialContext
+from bench.faults.fault import Fault, TrialContext
 from bench.faults.kinds.processes import DiesAtFailpoint, ProcessKilled
 from bench.faults.shopping.goods import Goods
 from bench.faults.trial_sale import Stock, new_item
@@ -21,7 +21,10 @@ SERVED_MIN = 3
 
 
 class WithLine(Fault):
-    """Fewer units than buyers, and people who wait for those that come back. They join before the fault begins."""
+    """Fewer units than buyers, and people who wait for those that come back. They join before the fault begins.
+
+    Not one of a pair, whose sale has no waiting list.
+    """
 
     stock = Stock(quantity=12)
     demand = Demand(buyers=30, arrival_seconds=2.0, retry_seconds_max=3.0)
@@ -89,7 +92,7 @@ class StoreKilledWhileLineMoves(WithLine, ProcessKilled):
     target = "store"
     kills = 5
     pause_seconds = (0.8, 2.0)
-    disturbs = frozenset({Part.STORE})
+    disturbs = frozenset()
 
     def inject(self) -> None:
         self.join()
@@ -100,7 +103,7 @@ class KilledBeforeTheNextHold(WithLine, DiesAtFailpoint):
     name = "killed-before-next-hold"
     description = "a process dies after an order of a sale with a waiting list ended, before its units are handed on"
     failpoint = "lifecycle.after_commit"
-    disturbs = frozenset({Part.WEB, Part.WORKER})
+    disturbs = frozenset()
 
     def inject(self) -> None:
         self.join()

@@ -47,6 +47,8 @@ class WithRoom(Fault):
 
     demand = Demand(buyers=20, arrival_seconds=2.0)
     disturbs = frozenset({Part.STORE})
+    # People join and are called, and their sale is made in the middle of the trial.
+    needs = frozenset({Part.WEB, Part.WORKER, Part.BEAT, Part.BROKER, Part.STORE, Part.POSTGRES})
 
     def __init__(self, context: TrialContext) -> None:
         super().__init__(context)
