@@ -76,10 +76,13 @@ class PromisedClusterPrimaryKilled(PromisedPrimaryKilled):
 
 
 class OneReplicaLags(PromisedPrimaryKilled):
-    """It is frozen for some seconds and runs again when the sentinels choose, but the other one has every yes."""
+    """It gets nothing for some seconds and can be chosen by the sentinels again, but the other one has every yes.
+
+    A frozen one would read from its socket, when it runs again, what the primary has written to it meanwhile.
+    """
 
     name = "three-nodes-primary-killed"
-    description = "a yes waits for one of two replicas: one is frozen for 3 s, and then the primary is killed"
+    description = "a yes waits for one of two replicas: one gets nothing for 3 s, and then the primary is killed"
     shop_kind = THREE_NODES_PROMISE
     # Sentinels of three nodes wait for 7 s before they replace a primary.
     back_seconds_max = 25.0
@@ -87,15 +90,19 @@ class OneReplicaLags(PromisedPrimaryKilled):
     demand = Demand(buyers=140, arrival_seconds=24.0, retry_seconds_max=24.0)
 
     def inject(self) -> None:
-        lagging = self.store.replica_of(self.primary())
-        self.shop.freeze(lagging.name)
-        self.shop.do_later(4.0, lambda: self.shop.thaw(lagging.name))
+        primary = self.primary()
+        lagging = self.store.replica_of(primary)
+        link = CutLink(lagging, primary=primary)
+        link.cut()
+        # While the primary is down and none is chosen.
+        self.shop.do_later(4.0, link.restore)
         self.shop.wait(3.0)
+        self._was_cut = link.is_cut()
         super().inject()
         self._other_took_over = self.primary() is not lagging
 
     def took_effect(self) -> bool:
-        return self._other_took_over and super().took_effect()
+        return self._was_cut and self._other_took_over and super().took_effect()
 
 
 class TwentyPrimariesKilled(PromisedPrimaryKilled):
