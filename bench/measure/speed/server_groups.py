@@ -30,6 +30,8 @@ WSGI_HELLO, RSGI_HELLO, BARE_DJANGO, SHOP, STORE = "wsgi-hello", "rsgi-hello", "
 # The shop with a replica of the reservation store that confirms each yes before it is told.
 SHOP_CONFIRMED = "shop-confirmed"
 REPLICA = "replica"
+# A replica that is up confirms a write within some milliseconds.
+CONFIRMED_MS_MAX = 100
 NEED_NO_DATABASE = {WSGI_HELLO, RSGI_HELLO}
 # As many processes as the shop has, and as many threads in each as requests may wait for a server.
 GRANIAN = ("-m", "granian", "--host", "127.0.0.1", "--workers", "2", "--no-ws", "--workers-kill-timeout", "3")
@@ -113,8 +115,12 @@ def replica_of_store(*, directory: Path) -> Process:
 
 
 def is_followed(primary: Redis) -> bool:
+    """Whether a replica confirms a write at once: one that is online may still load what it was sent."""
     replication: Any = primary.info("replication")
-    return any(value["state"] == "online" for name, value in replication.items() if re.fullmatch(r"slave\d+", name))
+    if not any(value["state"] == "online" for name, value in replication.items() if re.fullmatch(r"slave\d+", name)):
+        return False
+    primary.set("bench.is_followed", "", px=1_000)
+    return bool(primary.wait(1, CONFIRMED_MS_MAX))
 
 
 def run_settings(*, port: int, directory: Path) -> RunSettings:
