@@ -32,7 +32,7 @@ def figures_of(page: str) -> list[str]:
 
 
 def test_the_page_of_the_sale_has_the_entries_and_the_units_asked_for(item: SaleItem, as_manager: Client) -> None:
-    # Whatever their order is, all three units are drawn.
+    # All three units are drawn in any order of these entries.
     entered(item, 3)
     entered(item, 2, units=2)
     path = f"/admin/seckill/sale/{item.sale_id}/change/"
