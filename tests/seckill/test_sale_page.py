@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -245,7 +246,7 @@ def test_who_is_not_signed_in_comes_back_to_the_form_with_the_units(
     [({}, "", True), ({"has_room": True}, "queue/", False), ({"admission": Sale.Admission.DRAW}, "draw/", False)],
 )
 def test_no_page_promises_first_come_first_served_where_a_sale_is_not(
-    client: Client, product: Product, buyer: User, terms: dict[str, object], more: str, is_first_come: bool
+    client: Client, product: Product, buyer: User, terms: dict[str, Any], more: str, is_first_come: bool
 ) -> None:
     item = make_item(product, opens_in_seconds=300, **terms)
     client.force_login(buyer)
