@@ -124,26 +124,3 @@ def test_portions_have_clocks_of_their_own(watched: SnapshotsByHand) -> None:
     watched.refresh(list(watched._asked_s))
     clocks = [watched._snapshots[item_id].clock for item_id in range(1, ITEMS + 1)]
     assert len({id(clock) for clock in clocks}) == ITEMS // PORTION_ITEMS
-
-
-def test_six_hundred_items_take_a_small_part_of_a_process(watched: SnapshotsByHand, store: Any) -> None:
-    """Measured against asking alone as it was before, which took a tenth of a process for 200 items."""
-    item_ids = list(watched._asked_s)
-
-    def seconds(step: Any) -> float:
-        started_s = time.thread_time()
-        step()
-        return time.thread_time() - started_s
-
-    def by_pipeline() -> None:
-        pipeline = store.pipeline(transaction=False)
-        for keys in map(keys_of, item_ids):
-            pipeline.hgetall(keys.item)
-            for key in (keys.outbox, keys.buyers, keys.holds):
-                pipeline.exists(key)
-            pipeline.lrange(keys.latest, 0, 15)
-            pipeline.xlen(keys.outbox)
-        pipeline.execute()
-
-    ours = min(seconds(lambda: watched.refresh(item_ids)) for _ in range(10))
-    assert ours < 0.15 * min(seconds(by_pipeline) for _ in range(5))
