@@ -41,11 +41,17 @@ const json = { ...accept, "Content-Type": "application/json" };
 // Signing in elsewhere changes the token, so it is read from its cookie each time.
 const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 
-async function post(url, body) {
+// A refused token is tried once more: it changes under way if the page's first two calls bring one each, or if somebody
+// signs in elsewhere. The refused call has changed nothing.
+async function callWithToken(url, options) {
   // Public pages bring no token; this call does.
   if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
-  return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: JSON.stringify(body) });
+  const send = () => call(url, { ...options, headers: { ...options.headers, "X-CSRFToken": csrfToken() } });
+  const answer = await send();
+  return answer.code === "csrf_failed" ? send() : answer;
 }
+
+const post = (url, body) => callWithToken(url, { method: "POST", headers: json, body: JSON.stringify(body) });
 
 export const getPass = (url, body = {}) => post(url, body);
 
@@ -74,10 +80,7 @@ export const joinLine = (url, pass, units) =>
     body: JSON.stringify({ units }),
   });
 
-export async function leaveLine(url) {
-  if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
-  return call(url, { method: "DELETE", headers: { ...accept, "X-CSRFToken": csrfToken() } });
-}
+export const leaveLine = (url) => callWithToken(url, { method: "DELETE", headers: accept });
 
 // The figures, by the ETag of those known already. `fresh` asks for the whole answer, with the time in it.
 let known = {};

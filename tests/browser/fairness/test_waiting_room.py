@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils.crypto import get_random_string
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from seckill.models import SaleItem
@@ -58,6 +59,24 @@ def test_a_place_that_needs_a_proof_is_computed_for_before_it_is_given(
     expect(headline).to_have_text("Your browser computes for some seconds. Then you get your place.", timeout=CALLED_MS)
     challenges.pop().continue_()
     expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+
+
+def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    sign_in(page.context, buyer)
+    answers: list[int] = []
+    page.on("response", lambda answer: answers.append(answer.status) if answer.url.endswith("/queue/") else None)
+
+    def exchange_the_token(route: Route) -> None:
+        page.context.add_cookies([{"name": "csrftoken", "value": get_random_string(32), "url": live_shop}])
+        route.continue_()
+
+    page.route("**/queue/", exchange_the_token, times=1)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+    assert answers[:2] == [403, 201]
 
 
 def test_without_javascript_a_page_reloads_itself_until_the_place_is_called(
