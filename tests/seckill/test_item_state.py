@@ -200,6 +200,7 @@ def test_counts_that_differ_in_opposite_directions_do_not_make_up_for_each_other
     assert held.groups_that_differ(counted) == {0}
 
 
+@pytest.mark.slow
 def test_the_totals_of_a_large_item_need_no_more_memory_than_those_of_a_small_one(checked_item: CheckedItem) -> None:
     checked_item.publish()
     peaks = []

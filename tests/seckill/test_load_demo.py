@@ -40,6 +40,7 @@ def load() -> None:
         call_command("load_demo", "--pictures-later", verbosity=0)
 
 
+@pytest.mark.slow
 def test_a_sale_opens_within_a_minute_and_another_tomorrow(loaded: set[int]) -> None:
     now = timezone.now()
     first, second = Sale.objects.order_by("opens_at")

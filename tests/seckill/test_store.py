@@ -177,6 +177,7 @@ def running_proxy() -> Iterator[Proxy]:
         proxy.stop()
 
 
+@pytest.mark.slow
 def test_an_outage_is_two_lines_for_each_cause_the_second_with_the_number_of_calls() -> None:
     failures = FailureLog(quiet_seconds=2.5)
     with mock.patch.object(store_failures, "log") as log:

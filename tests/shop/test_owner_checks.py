@@ -212,6 +212,7 @@ def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[
         assert everything() == before, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["nobody", "a buyer"])
 def test_the_admin_is_for_staff(client: Client, buyer: User, things: dict[str, Any], who: str) -> None:
     if who == "a buyer":

@@ -80,6 +80,7 @@ def test_large_bodies_are_counted_until_they_are_answered() -> None:
     asyncio.run(calls())
 
 
+@pytest.mark.slow
 def test_a_body_larger_than_all_places_is_taken_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "PICTURE_BYTES_MAX", 2 * LARGE_BYTES_MAX)
     bodies, length = Bodies(), 2 * LARGE_BYTES_MAX

@@ -428,6 +428,7 @@ def all_permissions() -> dict[str, Permission]:
     return {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
 
 
+@pytest.mark.slow
 def test_without_its_permission_an_action_is_refused_to_who_has_all_others(
     client: Client, shop: Shop, person: User
 ) -> None:
@@ -440,6 +441,7 @@ def test_without_its_permission_an_action_is_refused_to_who_has_all_others(
     assert allowed == []
 
 
+@pytest.mark.slow
 def test_with_its_permissions_alone_an_action_is_taken(client: Client, shop: Shop, person: User) -> None:
     refused = []
     for action in [*TABLE, *deletions()]:
@@ -450,6 +452,7 @@ def test_with_its_permissions_alone_an_action_is_taken(client: Client, shop: Sho
     assert refused == []
 
 
+@pytest.mark.slow
 def test_rows_are_edited_with_their_own_permissions_alone(person: User) -> None:
     request = RequestFactory().get("/admin/")
     wrong = []

@@ -223,6 +223,7 @@ def test_units_that_are_no_longer_in_stock_are_refused(first: User, second: User
     assert (counters_of(item).quantity, only_request().status) == (5, Status.REFUSED)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_in_five_tabs_at_once_one_person_does_not_pass_the_bound_of_units(first: User, item: SaleItem) -> None:
     at_once([partial(ask_units, first, item, 6, reason=f"tab {number}") for number in range(5)])
@@ -231,6 +232,7 @@ def test_in_five_tabs_at_once_one_person_does_not_pass_the_bound_of_units(first:
     assert only_request().details["units"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_in_five_tabs_at_once_one_person_does_not_pass_the_bound_of_refunds(first: User, paid: Order) -> None:
     at_once([partial(ask_refund, first, paid, "3.50") for _number in range(5)])

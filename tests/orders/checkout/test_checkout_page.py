@@ -103,6 +103,7 @@ def test_the_invoice_has_the_address_and_the_vat_number_that_the_buyer_gave(clie
     assert "Tianshan Road" not in page
 
 
+@pytest.mark.slow
 def test_checkouts_do_not_flood_the_address_of_somebody_else(client: Client, settings: LazySettings) -> None:
     settings.CHECKOUT_UNPAID_MAX, settings.GUEST_SHARE_PERCENT = 99, 100
     goods("tea")

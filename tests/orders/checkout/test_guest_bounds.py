@@ -121,6 +121,7 @@ def test_one_order_takes_no_more_of_a_product_than_a_line_may_have(api: APIClien
     assert put(api, tea=settings.CHECKOUT_LINE_UNITS_MAX + 1).status_code == 400
 
 
+@pytest.mark.slow
 def test_forty_who_never_pay_leave_the_stock_to_forty_who_do(settings: LazySettings) -> None:
     """Each of them has a mailbox and a network of its own, comes again when its hold is over, and takes what it can."""
     tea, buyers, payers = goods("tea", units=160), new_buyers(40), 0
@@ -165,6 +166,7 @@ def test_the_cart_says_how_many_one_order_may_have(client: Client) -> None:
     assert "At most 2 in one order" in client.get("/cart/").content.decode()
 
 
+@pytest.mark.slow
 def test_three_anonymous_checkouts_hold_no_more_units_than_one_network_may(settings: LazySettings) -> None:
     """Of fifty products: each mailbox is another one, and no product is held up to its share."""
     names = [f"thing{number}" for number in range(50)]

@@ -72,6 +72,7 @@ def test_repeating_a_call_does_not_count(api: APIClient, item: SaleItem, buyer: 
     assert cancel(api, order_of(item, buyer)).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_page_says_how_long_and_what_to_do(as_buyer: Client, api: APIClient, item: SaleItem, buyer: User) -> None:
     cancel_often(api, item, buyer)
     order = order_of(item, buyer)

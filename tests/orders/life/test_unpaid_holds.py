@@ -128,6 +128,7 @@ def test_a_hold_whose_payment_page_never_came_does_not_count(
     assert ask_pass(item, buyer).status_code == 201
 
 
+@pytest.mark.slow
 def test_thirty_who_never_pay_leave_the_stock_to_thirty_who_do(product: Product, settings: LazySettings) -> None:
     """In each round a hold is over. Those who never pay are always first, and payers take what is there then."""
     # Each has a network of its own.

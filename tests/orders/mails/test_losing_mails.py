@@ -59,6 +59,7 @@ def addressees() -> list[str]:
     return [message.to[0] for message in django_mail.outbox]
 
 
+@pytest.mark.slow
 def test_all_of_five_hundred_are_told_a_part_in_each_sweep_and_an_account_mail_goes_first(item: SaleItem) -> None:
     people = losers(item, 500)
     told = [tell_losers() for _second in range(4)]

@@ -254,6 +254,7 @@ def test_every_kind_of_mail_is_sent() -> None:
     assert set(sending.SENT_FIRST) == set(Mail.Kind)
 
 
+@pytest.mark.slow
 def test_a_task_sends_until_its_time_is_up(
     server: MailServer, make_order: MakeOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +358,7 @@ def test_a_server_that_is_away_counts_against_no_mail(
     assert tasks.send_mails() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["CONNECT", "EHLO", "MAIL", "DATA", "END"])
 def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     server: MailServer, paid: Order, command: str

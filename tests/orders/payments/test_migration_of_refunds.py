@@ -102,6 +102,7 @@ class Before:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_database")
 def test_refunds_of_the_release_before_become_rows_and_go_on() -> None:
     executor = MigrationExecutor(connections["default"])

@@ -203,6 +203,7 @@ def test_a_payment_page_is_never_asked_for_within_a_transaction(order: Order, bu
     assert press_pay(signed_in(buyer), order.number).status_code == 200
 
 
+@pytest.mark.slow
 def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
     order: Order, buyer: User, settings: LazySettings
 ) -> None:
@@ -253,6 +254,7 @@ def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(ord
             thread.join(timeout=30)
 
 
+@pytest.mark.slow
 def test_an_order_that_the_store_has_as_paid_is_not_charged_again(order: Order, item: SaleItem, buyer: User) -> None:
     """PostgreSQL was restored from a backup that was made before the payment."""
     press_pay(signed_in(buyer), order.number)

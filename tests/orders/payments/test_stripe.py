@@ -311,6 +311,7 @@ def test_a_slow_refund_is_completed_by_an_event(
     assert status_of(order) == OrderStatus.REFUNDED
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("whole")
 def test_a_refund_that_fails_later_is_shown(order: Order, payment: Payment) -> None:
     tasks.move_refunds()

@@ -165,6 +165,7 @@ def test_the_line_is_there_or_is_missed(product: Product, buyer: User, settings:
     remove_room(sale_id=far.sale_id)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_draw_and_questions_for_a_place_reach_the_shop(
     coming_draw: SaleItem, product: Product, settings: Settings
 ) -> None:

@@ -138,6 +138,7 @@ def test_the_memory_of_the_store_is_compared_with_the_units(small_store: OwnStor
     assert verdicts(server_looks.look_at_memory(item.sale)) == ["warning"]
 
 
+@pytest.mark.slow
 def test_stores_that_differ_are_a_stop(item: SaleItem, store: Redis) -> None:
     assert verdicts(server_looks.look_at_stock(item.sale)) == ["good"]
     store.hincrby(keys_of(item.pk).item, "left", -1)
@@ -187,6 +188,7 @@ def test_a_mail_server_that_is_away_is_a_stop(item: SaleItem, settings: Settings
     assert verdicts(process_looks.look_at_mail(item.sale)) == ["stop", "warning"]
 
 
+@pytest.mark.slow
 def test_the_command_says_what_to_mend_and_exits_with_1(
     item: SaleItem, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +208,7 @@ def test_an_unknown_sale_is_named() -> None:
     assert refused.value.returncode == 2
 
 
+@pytest.mark.slow
 def test_a_store_that_is_away_is_a_stop_and_the_rest_is_still_looked_at(
     small_store: OwnStore, product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:

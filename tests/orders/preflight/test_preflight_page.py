@@ -39,6 +39,7 @@ def workers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     remember_result(problems_of_item={})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers_answer")
 def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Client, item: SaleItem) -> None:
     paths = LINE.findall(text_at(as_manager, page_of(item)))
@@ -58,6 +59,7 @@ def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Cl
     assert "Published, and" not in chinese
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers_answer")
 def test_without_javascript_the_page_leads_on_to_itself_and_shows_what_it_knows(
     as_manager: Client, item: SaleItem

@@ -92,6 +92,7 @@ def test_the_page_of_the_sale_says_how_the_last_look_ended(as_manager: Client, i
     assert "Not ready: 1 stop to mend." in text_of(as_manager, admin_page(item.sale))
 
 
+@pytest.mark.slow
 def test_a_sale_that_opens_within_the_hour_is_judged_by_itself(coming: SaleItem) -> None:
     assert tasks.judge_coming_sales() == 0
     assert last_result(coming.sale_id) is None

@@ -31,6 +31,7 @@ def look(item: SaleItem, url: str, *arguments: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.slow
 def test_the_command_sees_workers_and_pages_has_a_mail_sent_and_names_queues_without_a_worker(
     item: SaleItem, settings: Settings
 ) -> None:
@@ -52,6 +53,7 @@ def test_the_command_sees_workers_and_pages_has_a_mail_sent_and_names_queues_wit
     assert one_is_away.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_missing_page_is_a_stop_and_so_is_a_client_that_writes_its_own_address(
     item: SaleItem, product: Product, settings: Settings
 ) -> None:
@@ -71,6 +73,7 @@ def test_a_missing_page_is_a_stop_and_so_is_a_client_that_writes_its_own_address
     assert any("/zh-hans/sales/987654321/" in text for text in missing)
 
 
+@pytest.mark.slow
 def test_a_shop_that_is_not_reached_or_silent_ends_the_look(item: SaleItem, settings: Settings) -> None:
     settings.SHOP_URL = f"http://127.0.0.1:{free_port()}"
     (found,) = look_at_pages(item.sale)

@@ -167,6 +167,7 @@ def test_a_payment_without_an_event_is_recorded_by_staff_after_the_deadline(
     assert is_clean(item)
 
 
+@pytest.mark.slow
 def test_a_reconcile_does_not_forget_who_had_paid(item: SaleItem, event: dict[str, Any]) -> None:
     result = reconcile(item_id=item.pk)
     assert not result.differed

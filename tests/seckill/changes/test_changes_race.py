@@ -78,6 +78,7 @@ def test_of_several_pauses_at_once_one_is_made_and_the_others_are_refused(produc
     assert SaleChange.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Product) -> None:
     item = make_item(product, quantity=60, per_buyer_max=100)
     buyers = [User.objects.create_user(f"buyer-{number}") for number in range(THREADS)]

@@ -31,6 +31,7 @@ def figures_of(page: str) -> list[str]:
     return [part.split("</dd>")[0].split(">")[-1] for part in section.split("<dd")[1:]]
 
 
+@pytest.mark.slow
 def test_the_page_of_the_sale_has_the_entries_and_the_units_asked_for(item: SaleItem, as_manager: Client) -> None:
     # All three units are drawn in any order of these entries.
     entered(item, 3)

@@ -62,6 +62,7 @@ def test_each_item_has_an_order_of_its_own() -> None:
     assert sorted(one.place for one in found if one.item == 2) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_in_a_thousand_draws_no_time_of_entering_has_better_places_than_another() -> None:
     """Chi-square over tenths of the order of entering and of the drawn order."""
     count, draws = 100, 1000

@@ -91,6 +91,7 @@ def test_a_token_brings_a_lost_place_back_without_the_rules(waiting: SaleItem, b
     assert joined(waiting, buyer, place_token=token)["place_token"] == token
 
 
+@pytest.mark.slow
 def test_the_proof_is_for_the_place_and_the_pass_needs_none(waiting: SaleItem, buyer: User, rival: User) -> None:
     guarded_by(waiting, proof_of_work=True)
     refused = join(waiting, buyer).json()
@@ -104,6 +105,7 @@ def test_the_proof_is_for_the_place_and_the_pass_needs_none(waiting: SaleItem, b
     assert ask_pass(waiting, buyer).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_proof_is_kept_while_the_store_has_no_room(waiting: SaleItem, buyer: User, store: Any) -> None:
     guarded_by(waiting, proof_of_work=True)
     proof = proof_for(waiting, buyer)

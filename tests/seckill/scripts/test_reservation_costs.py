@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
 from seckill.store import scripts
@@ -57,6 +59,7 @@ def steps(item: CheckedItem, call: Callable[[], object]) -> dict[str, int]:
     return dict(after - before - Counter({"info": 1}))
 
 
+@pytest.mark.slow
 def test_a_reservation_takes_less_than_400_bytes_until_it_is_drained(
     item: CheckedItem, record_property: Callable[[str, object], None]
 ) -> None:

@@ -37,6 +37,7 @@ def test_another_key_is_another_order() -> None:
     assert sum(one == other for one, other in zip(first, second, strict=True)) < 20
 
 
+@pytest.mark.slow
 def test_in_a_thousand_openings_no_arrival_has_better_places_than_another() -> None:
     """Chi-square over tenths of arrivals and of places, once by each half of the table and as a whole."""
     early, openings = 100, 1000
@@ -51,6 +52,7 @@ def test_in_a_thousand_openings_no_arrival_has_better_places_than_another() -> N
     )
 
 
+@pytest.mark.slow
 def test_among_four_people_all_orders_are_equally_frequent() -> None:
     """A Feistel network over two bits would not reach all of them."""
     openings = 480

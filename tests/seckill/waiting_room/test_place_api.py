@@ -89,6 +89,7 @@ def test_an_unknown_field_is_refused(product: Product, buyer: User) -> None:
     assert join(item, buyer, token="q1").json()["code"] == "invalid"
 
 
+@pytest.mark.slow
 def test_an_account_may_call_only_so_often(product: Product, buyer: User) -> None:
     item = make_item(product, has_room=True)
     move_waiting_rooms()

@@ -48,6 +48,7 @@ def reserve(item: SaleItem, buyer: int) -> None:
     ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=buyer, units=1)
 
 
+@pytest.mark.slow
 def test_the_last_unit_waits_half_a_minute_for_somebody(product: Product, store: Any) -> None:
     item = opened(product, units=1, people=9)
     called = [pass_second(item, store) for _second in range(65)]
@@ -56,6 +57,7 @@ def test_the_last_unit_waits_half_a_minute_for_somebody(product: Product, store:
     assert called[-1] == 3
 
 
+@pytest.mark.slow
 def test_a_hundred_units_are_sold_in_two_minutes_though_half_of_the_people_cannot_decide(
     product: Product, store: Any
 ) -> None:

@@ -233,6 +233,7 @@ def take(client: Client, action: Action, cast: Cast) -> None:
     assert answer.status_code in {200, 302, 403, 404}, action.name
 
 
+@pytest.mark.slow
 def test_no_permission_leads_to_more_rights(client: Client, cast: Cast) -> None:
     client.force_login(cast.me)
     gained = []

@@ -96,6 +96,7 @@ def _staff_need_one(settings: Settings) -> None:
     settings.STAFF_SECOND_FACTOR = True
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_staff_need_one")
 def test_staff_without_a_second_factor_are_led_to_make_one(shop_manager: User, client: Client) -> None:
     enter_password(client)

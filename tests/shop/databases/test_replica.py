@@ -144,5 +144,6 @@ def test_a_fault_of_the_primary_is_not_taken_for_one_of_the_replica(pair: Pair) 
     assert not [line for line in logs if line["event"] == "replica_away"]
 
 
+@pytest.mark.slow
 def test_without_a_replica_everything_is_read_from_the_primary(db: None) -> None:
     assert may_lag(reading_alias)() == "default"

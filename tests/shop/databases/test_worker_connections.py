@@ -51,6 +51,7 @@ def frozen_session(transactional_db: None) -> Iterator[int]:
     os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_a_session_that_is_silent_is_replaced_after_two_seconds(frozen_session: int) -> None:
     began_s = time.monotonic()
     close_unusable_connections()

@@ -13,6 +13,7 @@ from shop.models import Category, Picture, Product, SearchEntry, StockChange, Va
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_the_goods_are_loaded_once_and_a_managers_changes_stay() -> None:
     loading.load_goods()
     assert Category.objects.count() == len(CATEGORIES)
@@ -26,6 +27,7 @@ def test_the_goods_are_loaded_once_and_a_managers_changes_stay() -> None:
     assert StockChange.objects.count() == entries
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_some_at_a_time_and_once(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

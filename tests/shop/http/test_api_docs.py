@@ -79,6 +79,7 @@ def literal_codes(node: ast.AST) -> Iterator[str]:
     yield from (value.value for value in found if isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
+@pytest.mark.slow
 def test_every_code_of_the_source_is_explained() -> None:
     missing = codes_in_the_source() - OF_FIELDS - set(BY_CODE)
     assert not missing, f"explain these codes in web/api_docs/problem_pages.py: {sorted(missing)}"

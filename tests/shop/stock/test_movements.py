@@ -72,6 +72,7 @@ def test_a_count_keeps_what_checkouts_hold(tea: Variant) -> None:
     assert journal_agrees(tea)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_moves_in_opposite_order_at_once_do_not_wait_for_each_other() -> None:
     variants = [
@@ -92,6 +93,7 @@ def test_moves_in_opposite_order_at_once_do_not_wait_for_each_other() -> None:
     assert all(journal_agrees(variant) for variant in variants)
 
 
+@pytest.mark.slow
 def test_after_random_steps_the_journal_and_the_counters_agree(tea: Variant, cup: Variant) -> None:
     draw = random.Random(7)
     for _ in range(200):

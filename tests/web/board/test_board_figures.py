@@ -223,6 +223,7 @@ def test_a_second_that_ends_while_the_answer_is_made_is_not_shown_as_unknown(
     assert None not in shown(board)["seconds"]["yes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "read"), READERS.items())
 def test_a_silent_server_is_waited_for_once(
     name: str, read: str, board: Board, item: SaleItem, monkeypatch: pytest.MonkeyPatch

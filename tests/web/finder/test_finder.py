@@ -130,6 +130,7 @@ def test_the_field_stands_in_the_sidebar_and_on_the_first_page(as_manager: Clien
     assert f'action="{FIND}"' in as_manager.get("/admin/orders/order/").content.decode()
 
 
+@pytest.mark.slow
 def test_more_rows_cost_no_more_statements_and_are_on_the_list(as_manager: Client) -> None:
     load_goods()
     load_many(20)

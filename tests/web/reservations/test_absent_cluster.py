@@ -47,6 +47,7 @@ def test_the_gate_does_not_wait_for_a_cluster_that_is_away() -> None:
     wait_until(lambda: all(snapshots.find(item_id) is not None for item_id in ITEM_IDS), seconds_max=20)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_absent_cluster")
 def test_work_on_many_items_waits_once() -> None:
     def step(item_id: int) -> None:

@@ -54,6 +54,7 @@ def read(store: ReplicatedStore) -> Any:
     return store.primary(key=KEY).ask("GET", KEY)
 
 
+@pytest.mark.slow
 def test_each_node_syncs_before_it_answers_and_evicts_nothing(shared_store: ReplicatedStore) -> None:
     wanted = {
         "appendonly": "yes",
@@ -106,6 +107,7 @@ def test_items_are_spread_over_the_primaries_of_a_cluster(cluster_store: Cluster
     assert found == {"store-1", "store-2", "store-3"} == {node.name for node in cluster_store.primaries()}
 
 
+@pytest.mark.slow
 def test_a_stop_leaves_nothing_running(store: ReplicatedStore) -> None:
     pids = {process.pid for process in store.processes if process.pid}
     assert len(pids) == len(store.processes) >= 5
@@ -116,6 +118,7 @@ def test_a_stop_leaves_nothing_running(store: ReplicatedStore) -> None:
     assert not living(pids=pids)
 
 
+@pytest.mark.slow
 def test_data_survives_kill_9_of_all_servers(store: ReplicatedStore) -> None:
     write(store, "kept")
     ports = {node.port for node in store.nodes}
@@ -129,6 +132,7 @@ def test_data_survives_kill_9_of_all_servers(store: ReplicatedStore) -> None:
     assert store.primary(key=KEY).port not in ports
 
 
+@pytest.mark.slow
 def test_a_killed_primary_comes_back_as_a_replica_and_a_restart_keeps_the_newer_data(store: ReplicatedStore) -> None:
     # Given a store whose primary is killed,
     write(store, "old")
@@ -210,6 +214,7 @@ def test_data_of_a_cluster_without_a_file_of_its_nodes_is_not_touched() -> None:
         assert damaged.read_text() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "module", "count"),
     [(SentinelStore, sentinel_stores, 5), (ClusterStore, cluster_stores, 12)],
