@@ -25,10 +25,12 @@ PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
 	@exec $(PYTEST) $(ARGS)
 
-# What every visitor meets. Without ARGS that name tests: not those of the bench, of deployment and of the pages of staff.
-QUICK := $(addprefix tests/,house orders seckill shop web) --ignore-glob='*/staff'
-quick: venv-dev ## The shop's tests without staff's pages, a browser, own processes, generated input; ARGS="tests/bench"
-	@exec $(PYTEST) -m 'not slow' $(if $(findstring tests/,$(ARGS)),,$(QUICK)) $(ARGS)
+# The way of a purchase, and the rooms of what you have changed since the last commit.
+WAY := tests/house $(filter-out tests/seckill/staff/ %__/,$(wildcard tests/seckill/test_*.py tests/seckill/*/)) \
+	$(wildcard tests/web/test_*.py tests/web/reservations tests/orders/test_*.py) $(addprefix tests/orders/,guards life line) tests/shop/http
+CHANGED_FOLDERS = $(patsubst tests/%,%,$(filter-out ./ tests/,$(dir $(shell git diff --name-only HEAD 2>/dev/null))))
+quick: venv-dev ## Tests of a purchase and of what you have changed, without a browser and own processes; ARGS="tests/bench"
+	@exec $(PYTEST) -m 'not slow' $(if $(findstring tests/,$(ARGS)),,$(sort $(WAY) $(wildcard $(addprefix tests/,$(CHANGED_FOLDERS))))) $(ARGS)
 
 lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 	@exec $(PY) -m bench.lab $(ARGS)
