@@ -70,6 +70,7 @@ class StatusFilter(admin.SimpleListFilter):
 @admin.register(ApprovalRequest)
 class ApprovalRequestAdmin(ReadOnlyAdmin):
     list_title = gettext_lazy("Approvals")
+    when_empty = gettext_lazy("Nothing waits for a second person.")
     list_display = ["what", "subject_link", "reason", "asked_by", "asked_at", "status_label", "decided_by"]
     list_display_links = ["what"]
     list_filter = [StatusFilter, "kind"]

@@ -108,6 +108,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     """Read-only. The action `mark_resolved` removes an order from the list and writes into its history who did so."""
 
     list_title = gettext_lazy("Needs attention")
+    when_empty = gettext_lazy("Nothing needs attention.")
     list_display = ["reason", "explanation", "order", "buyer", "amount", "status", "ended_at"]
     list_display_links = None
     list_filter = [ToDoFilter, "attention"]

@@ -95,6 +95,14 @@ def test_an_empty_list_says_what_to_do(as_manager: Client, language: str) -> Non
     assert words[language] in page
 
 
+def test_a_list_without_rows_says_that_there_are_none(as_manager: Client, language: str) -> None:
+    page = as_manager.get("/admin/orders/ordertolookat/").content.decode()
+    words = {"en": ("Nothing needs attention.", "Reset filters"), "zh-hans": ("没有需要处理的事项。", "清除筛选")}
+    said, not_said = words[language]
+    assert said in page
+    assert not_said not in page
+
+
 def test_times_have_one_style_in_each_language(as_manager: Client, language: str, item: SaleItem, buyer: User) -> None:
     moment = timezone.now().replace(microsecond=0)
     order = plain_order(item.variant, buyer, 1, 1900, status=OrderStatus.PAID, ended_at=moment)
