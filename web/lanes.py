@@ -138,7 +138,7 @@ def lanes() -> list[Lane]:
     """The lanes of one web process, in the order in which a path is compared with them."""
     return [
         Lane("health", path=r"/healthz", threads=1, waiting_seconds_max=2),
-        # What operators ask while a server is silent and all threads of pages wait for it.
+        # The pages of operators, also while a server is silent and all threads of pages wait for it.
         Lane("operators", path=r"/(readyz|metrics)", threads=2, waiting_seconds_max=2),
         # Needs no SQL, and waits for no server for long: boards go on while one is silent.
         Lane("boards", path=BOARD, threads=2, waiting_seconds_max=2),

@@ -136,7 +136,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
         fault_run = run_fault(fault, probe=probe, buyers=buyers, shop=shop)
     except Exception:
         buyers.stop()
-        # What it has done to PostgreSQL or a store would be there for the next trial.
+        # Its damage to PostgreSQL or a store would be there for the next trial.
         with suppress(Exception):
             fault.undo()
         shop.reset()

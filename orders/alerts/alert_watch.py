@@ -38,7 +38,10 @@ PAGES = {
 
 
 def watch() -> int:
-    """Look at everything once. Returns how many messages were written. What a silent server knows stays as it was."""
+    """Look at everything once. Returns how many messages were written.
+
+    Looks at a server that is silent keep their state.
+    """
     AlertMessage.objects.filter(created_at__lt=Now() - KEPT_FOR).delete()
     written = 0
     with override(settings.ALERT_LANGUAGE):

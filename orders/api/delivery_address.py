@@ -41,7 +41,7 @@ class OrderDeliverySerializer(AddressSerializer):
     vat_number = vat_number_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """What is not given of the invoice stays as it is."""
+        """Parts of the invoice that are not given stay as they are."""
         billing = {name: attrs[name] for name in BILLING_FIELDS if name in attrs}
         return {**super().validate(attrs), "shipping_method": attrs.get("shipping_method", ""), **billing}
 

@@ -1,4 +1,4 @@
-"""Invoices and credit notes in the admin: read, printed, saved as PDF and exported. Nobody changes one."""
+"""Invoices and credit notes in the admin: read, printed, saved as PDF and exported. None can be changed."""
 
 import re
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The page that asks before a sale is published. What looks like a slip of the hand is confirmed point by point."""
+"""The page that asks before a sale is published. Terms that look like a slip of the hand are confirmed one by one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -58,7 +58,7 @@ class Script:
     def run_many(self, client: Redis, calls: Sequence[Call], *, then: "Then | None" = None) -> list[list[str]]:
         """The answers to many calls in one round trip. Each call is atomic, all of them together are not.
 
-        `then` runs after each call, in one atom with it. Nobody hears its answers.
+        `then` runs after each call, in one atom with it. Its answers are dropped.
         """
         try:
             return self._pipeline(client, calls, then=then)

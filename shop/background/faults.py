@@ -20,7 +20,7 @@ class Faults:
 
     @contextmanager
     def reported(self, event: str) -> Iterator[None]:
-        """What is done within has no consequence if it fails, but a line in the log."""
+        """An error within becomes a line in the log, and nothing else."""
         try:
             yield
         except Exception:

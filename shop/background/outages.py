@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 
 class ServerAway(Exception):
-    """A server does not answer at the moment. What waits for it is tried again."""
+    """A server does not answer at the moment. Work that waits for it is tried again."""
 
 
 AWAY = (ServerAway, OperationalError, InterfaceError, ConnectionInterrupted, RedisError, BrokerAway)

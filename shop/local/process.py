@@ -75,7 +75,7 @@ class Process:
     directory: Path | None = None
     account: str | None = None
     stop_signal: signal.Signals = signal.SIGTERM
-    # What the kernel sends it when we are killed with -9; None: the stop signal. Nobody is left who could insist then.
+    # Sent by the kernel when we are killed with -9; None: the stop signal. No process is left that could insist then.
     death_signal: signal.Signals | None = None
     stop_seconds: float = 4.0
     group: str = ""

@@ -70,7 +70,7 @@ def test_a_host_that_is_cut_off_from_the_store_says_so_while_the_other_sells(
             wait_until(lambda: first.reserve(passes[46]) == "yes", seconds_max=10)
             for text in passes[47:]:
                 told[text] = first.reserve(text)
-            # Whoever was told yes hears it again, from every host.
+            # A buyer who was told yes hears it again, from every host.
             for text in passes[:10]:
                 assert {buyer.reserve(text) for buyer in (first, second, proxy)} == {"yes"}
 

@@ -47,7 +47,7 @@ def reserve(call: Call) -> Reservation:
 
 
 def settle(call: Call) -> Released | Confirmed | Reservation:
-    """Whatever the call says: reserve, release or confirm."""
+    """One call of reserve, release or confirm."""
     call = dict(call)
     verb = call.pop("verb")
     if verb == "reserve":
@@ -112,7 +112,7 @@ def test_buyers_who_ask_for_one_to_three_units_never_get_more_than_there_are(
     given = sum(answer.units for answer in answers if answer.outcome == Outcome.RESERVED)
     assert set(outcomes(answers)) <= {Outcome.RESERVED, Outcome.TOO_FEW_LEFT, Outcome.HELD_BY_OTHERS}
     assert stored.counters() == (str(100 - given), str(given), "0")
-    # Whoever wanted one unit had every chance, so none can be left over.
+    # Buyers of one unit had every chance, so none can be left over.
     assert given == 100
     stored.check_invariants()
 

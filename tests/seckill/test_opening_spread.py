@@ -61,7 +61,7 @@ def test_the_page_hears_it_with_the_figures(api: APIClient, item: SaleItem, monk
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 0
     monkeypatch.setattr(opening.waiting_pages, "opening_spread_ms", lambda sale_id: 1234)
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 1234
-    # Nobody waits for an opening that is over; a page that is opened in its first seconds takes its turn too.
+    # After the opening there is no wait; a page that is opened in its first seconds takes its turn too.
     assert api.get(f"/api/v1/sales/{item.sale_id}/live/").json()["opening_spread_ms"] == 0
     monkeypatch.setattr(answer, "SPREAD_MS_MAX", 3_600_000)
     assert api.get(f"/api/v1/sales/{item.sale_id}/live/").json()["opening_spread_ms"] == 1234

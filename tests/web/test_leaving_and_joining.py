@@ -50,7 +50,7 @@ def test_a_draining_host_says_so_and_answers_everything_else(
 
 @contextmanager
 def locked_products() -> Iterator[None]:
-    """Whoever reads products waits in PostgreSQL."""
+    """Readers of products wait in PostgreSQL."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE shop_product IN ACCESS EXCLUSIVE MODE")
         yield

@@ -158,7 +158,7 @@ class Gate:
         for item_id in item_ids:
             snapshot = self._snapshots.find(item_id, age_seconds_max=LIVE_AGE_SECONDS_MAX)
             if snapshot is None:
-                # Nobody has asked for a while. Later calls need no view, which perhaps could not answer.
+                # The last question is a while ago. Later calls need no view, which perhaps could not answer.
                 self.watch(item_ids if call.kind is Kind.SALE_LIVE else ())
                 return None
             if snapshot is not AWAY and snapshot.counters is None:

@@ -128,7 +128,7 @@ class HarnessRun:
         """A shop with this kind of store. Raises ProcessFailed."""
         directory = self._directory / shop_kind.directory_name
         if (directory / "logs").exists():
-            # What a server that did not come back has left.
+            # Left by a server that did not come back.
             directory = directory / f"shop-{time.time_ns()}"
         directory.mkdir(exist_ok=True)
         shop = ShopUnderTest(directory, log=lambda text: self.print_line(f"  [yellow]{text}[/]"), kind=shop_kind)

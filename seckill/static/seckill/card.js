@@ -1,4 +1,4 @@
-// Writes one item's card on the page: stock, button, message. What to write is decided in item_state.js.
+// Writes one item's card on the page: stock, button, message. item_state.js decides what.
 
 import { locale } from "../shop/locale.js";
 

@@ -154,7 +154,7 @@ def test_a_buyer_who_was_charged_for_nothing_is_named() -> None:
 def test_an_order_of_a_buyer_who_was_refused_is_named() -> None:
     found = judged(purchases=[purchase(ANN), purchase(BEN), purchase(CID)])
     assert "1 purchases were refused and ordered all the same" in found.violations
-    # Whoever heard nothing may have an order.
+    # A buyer without an answer may have an order.
     unknown = [event for event in EVENTS if event.outcome != "stock_changed"] + said(CID, UNKNOWN, status=0)
     assert judged(unknown, purchases=[purchase(ANN), purchase(BEN), purchase(CID)]).holds
 

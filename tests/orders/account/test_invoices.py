@@ -100,7 +100,7 @@ def test_a_guest_has_the_invoice_at_the_link_of_the_order(
     assert page["Referrer-Policy"] == "same-origin"
     assert "no-store" in page["Cache-Control"]
     assert client.get(f"{link}invoice.pdf").content.startswith(b"%PDF-")
-    # Nobody finds it without the signature, nor by the number alone, nor before it is paid
+    # It is not found without the signature, nor by the number alone, nor before it is paid
     assert client.get(f"{link[:-3]}xx/invoice/").status_code == 404
     client.force_login(buyer)
     assert client.get(f"/orders/{order.number}/invoice/").status_code == 404

@@ -93,7 +93,7 @@ def test_refusals_are_problems_with_the_lines_that_changed(buyer: User) -> None:
     assert price.json()["code"] == "price_changed"
     assert [(line["old_unit_price"], line["unit_price"]) for line in price.json()["lines"]] == [("10.00", "11.00")]
     assert check_out(client).json()["code"] == "price_changed"
-    # Whoever has looked at the cart has seen the price. A refusal is not kept: the key is free.
+    # A buyer who has looked at the cart has seen the price. A refusal is not kept: the key is free.
     client.get("/api/v1/cart/")
     assert check_out(client, shipping_method="rocket").json()["code"] == "shipping_not_offered"
     assert check_out(client).status_code == 201

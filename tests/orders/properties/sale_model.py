@@ -202,7 +202,7 @@ class StoreModel:
         if hold and (hold.state == "held" or (hold.state == "sold" and refunded)):
             hold.state = "ended"
         if not self.missing & {"item", "holds"} and not self.buyers:
-            # Nobody has units, so the list of buyers should be empty, and losing it changes nothing.
+            # No buyer has units, so the list of buyers should be empty, and losing it changes nothing.
             self.missing.discard("buyers")
 
     def confirm(self, reservation: str) -> None:

@@ -1,4 +1,4 @@
-"""Whatever happens to a sale, in any order: the promises hold, and the shop does what the model says.
+"""The promises hold, and the shop does what the model says, with all events of a sale in any order.
 
 PROPERTY_EXAMPLES=2000 runs so many examples; CONTRIBUTING.md says how to repeat one that failed.
 """

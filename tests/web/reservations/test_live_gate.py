@@ -116,7 +116,7 @@ def test_a_store_that_hangs_holds_nobody_up_and_a_yes_outlives_its_restart(
         assert len(known) > 20
         assert {word for _began_s, _seconds, word in known} == {"unavailable"}
         assert max(seconds for _began_s, seconds, _word in known) < AT_ONCE_SECONDS
-        # Nobody ever waited behind another: one timeout, and the time in the lane.
+        # No call waited behind another: one timeout, and the time in the lane.
         assert max(seconds for _began_s, seconds, _word in answers) < KNOWN_SECONDS
 
         own_store.kill()

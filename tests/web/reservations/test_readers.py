@@ -36,7 +36,7 @@ def test_a_server_that_is_gone_has_no_thread(store: Any, monkeypatch: pytest.Mon
     wait_until(lambda: list(snapshots._readers) == [another], seconds_max=10)
     wait_until(lambda: len(readers(before=before)) == 1, seconds_max=10)
     assert isinstance(snapshots.find(7), Snapshot)
-    # Nobody asks any more.
+    # No more questions come.
     monkeypatch.setattr(snapshots_module, "ASKED_SECONDS", 0.0)
     wait_until(lambda: not readers(before=before), seconds_max=10)
     assert not snapshots._readers
