@@ -104,6 +104,8 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         path = self.show_lists(country, values)
         # A province without counties has districts in the place of cities.
         flat = len(path) > 1 and not any(children(*path[:2], city.key) for city in children(*path[:2]))
+        # The city decides whether there are districts to choose from.
+        undecided = {"district"} if children(country) and not values.get("city") else set()
         for name in (*PLACES, "postcode"):
             field = self.fields[name]
             # Which of them is needed depends on the others.
@@ -112,7 +114,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
                 field.widget = forms.HiddenInput()
             if name != "postcode":
                 field.label = label_of("district" if name == "city" and flat and "district" in used else name, country)
-            if name not in required and not self.is_listed_district(name):
+            if name not in required | undecided and not self.is_listed_district(name):
                 field.label = optional(field.label)
         if "district" in used and flat and not values.get("district"):
             self.fields["district"].widget = forms.HiddenInput()

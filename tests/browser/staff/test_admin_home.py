@@ -40,10 +40,14 @@ def test_they_follow_and_keep_the_buttons_in_sight(
     expect(page.locator("[data-part=days] tbody tr").first).to_contain_text("38.00 CNY")
     assert canvas.evaluate(LAST_BAR) == 2
 
-    # And on the long page of a sale, phase, countdown, pause and end stay in sight
+    # And on the long page of a sale, its name, phase, countdown, pause and end stay in sight
     for number in range(8):
         SaleItem.objects.create(sale=item.sale, variant=goods(f"cup-{number}"), price_minor=100, quantity=1)
     page.get_by_role("link", name="Spring sale").click()
+    # Whole, though there are many buttons beside it.
+    name = page.locator("h1 > a:last-of-type")
+    expect(name).to_have_text("Spring sale")
+    assert name.evaluate("link => link.scrollWidth <= link.clientWidth")
     countdown = page.get_by_role("timer")
     before = countdown.inner_text()
     page.locator("#id_listed").scroll_into_view_if_needed()

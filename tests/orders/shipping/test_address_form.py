@@ -198,6 +198,9 @@ def test_the_fields_are_those_of_the_country_in_its_order() -> None:
         assert shown(country="GB")["city"] == "Town"
         assert (shown(country="CN")["phone"], shown(country="DE")["phone"]) == ("Mobile number", "Phone (optional)")
         assert shown(country="CN")["postcode"] == "Postcode (optional)"
+        # The city decides whether there are districts to choose from. Dongguan has none.
+        assert shown(country="CN")["district"] == "District"
+        assert shown(country="CN", region="广东省", city="东莞市")["district"] == "District (optional)"
     with translation.override("zh-hans"):
         labels = shown(country="CN", region="浙江省", city="杭州市")
         assert [labels[name] for name in ("region", "city", "district")] == ["省份", "城市", "区县"]
