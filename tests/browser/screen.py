@@ -30,6 +30,19 @@ new PerformanceObserver((list) => {
     }
 }).observe({ type: "layout-shift", buffered: true });"""
 
+# Counts the calls that have no answer yet.
+CALLS = """window.callsUnderWay = 0;
+const callTheShop = window.fetch;
+window.fetch = (...call) => {
+    window.callsUnderWay += 1;
+    return callTheShop(...call).finally(() => { window.callsUnderWay -= 1; });
+};"""
+# Three times in a row there is none, so that the answer to one has led to no other.
+QUIET = """async () => {
+    for (let quiet = 0; quiet < 3; quiet = window.callsUnderWay ? 0 : quiet + 1)
+        await new Promise((later) => setTimeout(later, 50));
+}"""
+
 
 @contextmanager
 def opened(
@@ -39,8 +52,15 @@ def opened(
     context = browser.new_context(
         viewport=viewport, color_scheme=scheme, locale=locale, reduced_motion="reduce", is_mobile=width == PHONE
     )
+    context.add_init_script(CALLS)
     yield context.new_page()
     context.close()
+
+
+def wait_until_quiet(page: Page) -> None:
+    """The page is loaded, and so is what it asked for. Playwright's `networkidle` waits half a second for each page."""
+    page.wait_for_load_state("load")
+    page.evaluate(QUIET)
 
 
 def width_on(page: Page, width: int) -> int:

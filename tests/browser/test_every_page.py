@@ -14,7 +14,7 @@ from tests.browser.every_page import (
     buyers_pages,
     visitors_pages,
 )
-from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened, serious_faults, width_on
+from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened, serious_faults, wait_until_quiet, width_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,7 +73,7 @@ def test_every_page_is_for_everybody_fits_stands_still_and_is_light(
     faults: dict[str, dict[str, Any]] = {}
 
     def judge(page: Page, name: str) -> None:
-        page.wait_for_load_state("networkidle")
+        wait_until_quiet(page)
         loaded = page.evaluate(LOADED)
         serious = serious_faults(page)
         small = page.evaluate(SMALL)

@@ -13,7 +13,7 @@ from orders.models import Mail
 from orders.preflight.finding import stop
 from seckill.models import SaleItem
 from tests.browser.conftest import console_errors_of, width_of
-from tests.browser.screen import DESKTOP, HEIGHT, PHONE, opened, serious_faults, width_on
+from tests.browser.screen import DESKTOP, HEIGHT, PHONE, opened, serious_faults, wait_until_quiet, width_on
 from tests.steps.buying import make_orders, with_address
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import was_checked, was_rehearsed
@@ -85,7 +85,7 @@ def test_the_pages_of_staff_are_for_everybody_and_fit(
         page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": live_shop}])
         errors = console_errors_of(page)
         for name in pages_of(page, live_shop, paths):
-            page.wait_for_load_state("networkidle")
+            wait_until_quiet(page)
             serious = serious_faults(page)
             wide = [f"{found} px wide on {screen}" for screen in widths if (found := width_on(page, screen)) > screen]
             page.set_viewport_size({"width": width, "height": HEIGHT})
