@@ -1,7 +1,7 @@
 // The calls to the shop's API. Each returns a value; only a broken connection, a timeout and a server fault (5xx, 429)
 // are thrown, as a `TemporaryError`: the call may be repeated.
 
-import { askMe } from "../shop/me.js";
+import { askForToken } from "../shop/me.js";
 import { addSample } from "../shop/server_clock.js";
 import { hasEnded } from "./item_state.js";
 
@@ -41,11 +41,10 @@ const json = { ...accept, "Content-Type": "application/json" };
 // Signing in elsewhere changes the token, so it is read from its cookie each time.
 const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 
-// A refused token is tried once more: it changes under way if the page's first two calls bring one each, or if somebody
-// signs in elsewhere. The refused call has changed nothing.
+// After a refused token, the call is made once more: the token changes meanwhile if another tab gets its first one, or
+// if somebody signs in elsewhere. The refused call has changed nothing.
 async function callWithToken(url, options) {
-  // Public pages bring no token; this call does.
-  if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
+  if (!csrfToken()) await askForToken().catch(() => { throw new TemporaryError(); });
   const send = () => call(url, { ...options, headers: { ...options.headers, "X-CSRFToken": csrfToken() } });
   const answer = await send();
   return answer.code === "csrf_failed" ? send() : answer;

@@ -203,9 +203,10 @@ if (sale.opensMs > now()) {
 }
 updateAtClosing();
 const waitingRoom = buyer && room ? new Room(room, sale) : null;
+// First, since its answer also brings the token that other calls need.
+if (buyer) sale.askMe();
 waitingRoom?.run();
 pollLive();
-if (buyer) sale.askMe();
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
   // It may have been saved in the other tab.

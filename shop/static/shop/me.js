@@ -17,8 +17,18 @@ if (document.getElementById("page")?.dataset.public !== undefined) {
   document.addEventListener("visibilitychange", reloadForAnotherBuyer);
 }
 
+let underWay = null;
+
 // `{name, language, holds, items}`; null if nobody is signed in any more. Throws if the shop does not answer.
-export async function askMe(url = "/api/v1/me/") {
+export function askMe(url = "/api/v1/me/") {
+  underWay = fetchMe(url).finally(() => { underWay = null; });
+  return underWay;
+}
+
+// The answer brings the token for forms, which a public page lacks. The call that the page makes anyway will do.
+export const askForToken = () => underWay ?? askMe();
+
+async function fetchMe(url) {
   const response = await fetch(url, { cache: "no-store", headers: { Accept: "application/json", "Accept-Language": root.lang } });
   if (response.status === 401) return signedOut();
   if (!response.ok) throw new Error(response.status);

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 from django.utils.crypto import get_random_string
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
@@ -67,7 +67,9 @@ def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
     item = make_item(product, opens_in_seconds=300, has_room=True)
     sign_in(page.context, buyer)
     answers: list[int] = []
+    calls_of_me: list[Request] = []
     page.on("response", lambda answer: answers.append(answer.status) if answer.url.endswith("/queue/") else None)
+    page.on("request", lambda call: calls_of_me.append(call) if "/api/v1/me/" in call.url else None)
 
     def exchange_the_token(route: Route) -> None:
         page.context.add_cookies([{"name": "csrftoken", "value": get_random_string(32), "url": live_shop}])
@@ -77,6 +79,8 @@ def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
     assert answers[:2] == [403, 201]
+    # One call brought the first token and what is the buyer's.
+    assert len(calls_of_me) == 1
 
 
 def test_without_javascript_a_page_reloads_itself_until_the_place_is_called(
