@@ -52,7 +52,7 @@ class Demand:
 
     buyers: int = 60
     shoppers: int = 0
-    arrival_seconds: float = 6.0
+    arrival_seconds: float = 5.0
     units_max: int = 2
     retry_seconds_max: float = 6.0
     deliveries: Sequence[str] = ("once",)

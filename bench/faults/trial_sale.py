@@ -27,7 +27,7 @@ class Stock:
 
     quantity: int = 40
     per_buyer_max: int = 2
-    hold_seconds: int = 6
+    hold_seconds: int = 5
     late_payment: LatePayment = LatePayment.TAKE_AGAIN
 
 

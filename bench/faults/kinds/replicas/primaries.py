@@ -167,7 +167,8 @@ class BatchOfReplacedPrimary(ReplicatedFault):
     def inject(self) -> None:
         outbox = keys_of(self.context.item.pk).outbox
         former = self.primary()
-        detached = self._detach(self.store.replica_of(former), former=former)
+        link = CutLink(self.store.replica_of(former))
+        detached = self._detach(self.store.replica_of(former), link)
         self.before_data_loss()
         with psycopg.connect(settings.DATABASE_URL) as blocker:
             blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
@@ -179,15 +180,14 @@ class BatchOfReplacedPrimary(ReplicatedFault):
             self.shop.keep_down(former.name)
             self.after_data_loss()
             self._replaced = self.await_replaced(former)
+            link.restore()
             self.shop.bring_up(former.name)
             # Long enough for a comparison of the item that does not wait for the row, and for buyers after it.
             self.shop.wait(LOCKED_SECONDS_MAX)
 
-    def _detach(self, replica: StoreNode, *, former: StoreNode) -> bool:
-        """Let the replica follow nobody, as if its link were stalled, at a moment when it has no entry: else comparing
-        the item would wait for the row too.
-        """
-        link, outbox = CutLink(replica, primary=former), keys_of(self.context.item.pk).outbox
+    def _detach(self, replica: StoreNode, link: CutLink) -> bool:
+        """Cut the link when the replica has no entry: else comparing the item would wait for the row too."""
+        outbox = keys_of(self.context.item.pk).outbox
         for _time in range(DETACHING_MAX):
             link.cut()
             with replica.client() as client:
@@ -211,7 +211,7 @@ class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
 
     def hold(self) -> None:
         self._primary = self.primary()
-        self._link = CutLink(self.store.replica_of(self._primary), primary=self._primary)
+        self._link = CutLink(self.store.replica_of(self._primary))
         self._link.cut()
 
     def let_go(self) -> None:
@@ -261,12 +261,15 @@ class PrimaryKilledAfterLinkCut(SentinelPrimaryKilled):
     description = "only the link between primary and replica is cut; after 3 s the primary is killed"
 
     def inject(self) -> None:
-        primary = self.primary()
-        link = CutLink(self.store.replica_of(primary), primary=primary)
-        link.cut()
+        self._link = CutLink(self.store.replica_of(self.primary()))
+        self._link.cut()
         self.shop.wait(3.0)
-        self._was_cut = link.is_cut()
+        self._was_cut = self._link.is_cut()
         super().inject()
+
+    def undo(self) -> None:
+        super().undo()
+        self._link.restore()
 
     def took_effect(self) -> bool:
         return self._was_cut and super().took_effect()

@@ -92,7 +92,7 @@ class OneReplicaLags(PromisedPrimaryKilled):
     def inject(self) -> None:
         primary = self.primary()
         lagging = self.store.replica_of(primary)
-        link = CutLink(lagging, primary=primary)
+        link = CutLink(lagging)
         link.cut()
         # While the primary is down and none is chosen.
         self.shop.do_later(4.0, link.restore)
@@ -164,7 +164,7 @@ class PromisedLinkCut(PromisedReplicaFrozen):
     description = "a yes waits for the replica: only the link between the two is cut for 5 s, and nobody is told yes"
 
     def hold(self) -> None:
-        self._link = CutLink(self._replica, primary=self._primary)
+        self._link = CutLink(self._replica)
         self._link.cut()
 
     def let_go(self) -> None:

@@ -19,8 +19,6 @@ SENTINEL_PROMISE, CLUSTER_PROMISE = ShopKind(StoreKind.SENTINEL, 1), ShopKind(St
 THREE_NODES_PROMISE = ShopKind(StoreKind.SENTINEL, 1, has_three_nodes=True)
 
 REPLACED_SECONDS_MAX = 30.0
-# A port without a server.
-NOBODYS_PORT = 1
 # Promised for the items of a primary that was killed.
 BACK_SECONDS_MAX = 15.0
 
@@ -77,25 +75,27 @@ class PrimaryFrozen(ReplicatedFault):
 
 
 class CutLink:
-    """The replica is told to follow an address at which nobody listens, which cuts its link and no other."""
+    """The replica has a wrong password for the primary, which cuts its link and no other.
 
-    def __init__(self, replica: StoreNode, *, primary: StoreNode) -> None:
+    A wrong address would not do: a sentinel that sees it corrects it, at times within the five seconds of a cut.
+    """
+
+    def __init__(self, replica: StoreNode) -> None:
         self._replica = replica
-        self._primary = primary
 
     def cut(self) -> None:
-        self._follow(NOBODYS_PORT)
+        with self._replica.client() as client:
+            client.config_set("masterauth", f"not {self._replica.password}")
+            client.execute_command("CLIENT", "KILL", "TYPE", "master")
 
     def restore(self) -> None:
-        self._follow(self._primary.port)
+        """Also where the replica has been promoted meanwhile: it may follow another one later."""
+        with self._replica.client() as client:
+            client.config_set("masterauth", self._replica.password)
 
     def is_cut(self) -> bool:
         with self._replica.client() as client:
             return bool(client.info("replication").get("master_link_status") == "down")
-
-    def _follow(self, port: int) -> None:
-        with self._replica.client() as client:
-            client.execute_command("REPLICAOF", self._primary.host, port)
 
 
 class Crowd:
