@@ -30,7 +30,7 @@ RACES = 1_000
 # Two cores can handle the payments at this rate too, later, each at its moment.
 RESERVATIONS_PER_SECOND = 20
 # Every order must exist and every payment page be open before the first deadline, on a busy machine too.
-HOLD_SECONDS = 90
+HOLD_SECONDS = 120
 # A payment takes some hundredths of a second to become an event, and the sweep that expires holds runs each second: in
 # this range around the deadline payments come before, during and after that sweep.
 AROUND_DEADLINE_SECONDS = (-0.3, 1.2)
