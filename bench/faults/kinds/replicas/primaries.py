@@ -167,8 +167,9 @@ class BatchOfReplacedPrimary(ReplicatedFault):
     def inject(self) -> None:
         outbox = keys_of(self.context.item.pk).outbox
         former = self.primary()
-        link = CutLink(self.store.replica_of(former))
-        detached = self._detach(self.store.replica_of(former), link)
+        replica = self.store.replica_of(former)
+        link = CutLink(replica)
+        detached = self._detach(replica, link)
         self.before_data_loss()
         with psycopg.connect(settings.DATABASE_URL) as blocker:
             blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
