@@ -209,14 +209,19 @@ def test_the_totals_of_a_large_item_need_no_more_memory_than_those_of_a_small_on
         checked_item.client.hset(checked_item.keys.holds, mapping=holds)
         checked_item.client.hset(checked_item.keys.buyers, mapping=dict.fromkeys(range(1, count), 1))
         del holds
-        tracemalloc.start()
-        try:
-            with mock.patch.object(item_state, "BUYER_GROUPS", 1 << 8):
-                item_state.totals(item_id=ITEM_ID)
-            peaks.append(tracemalloc.get_traced_memory()[1])
-        finally:
-            tracemalloc.stop()
+        peaks.append(min(peak_of_totals() for _ in range(3)))
     assert peaks[1] < 1.2 * peaks[0]
+
+
+def peak_of_totals() -> int:
+    """The most bytes in use while the item is added up. Other threads of the process are counted too, now and then."""
+    tracemalloc.start()
+    try:
+        with mock.patch.object(item_state, "BUYER_GROUPS", 1 << 8):
+            item_state.totals(item_id=ITEM_ID)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(checked_item: CheckedItem) -> None:
