@@ -1,11 +1,11 @@
-"""A window of the browser as wide as a phone or a desk, in which what moves is counted, and faults are looked for."""
+"""A browser window, narrow or wide, that counts what moves and looks for faults; and answers that a test holds back."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import APIResponse, Browser, Page, Route, ViewportSize
 
 from tests.browser.conftest import width_of
 
@@ -80,3 +80,33 @@ def serious_faults(page: Page) -> list[str]:
         if found["impact"] in ("serious", "critical")
         for node in found["nodes"]
     ]
+
+
+class HeldAnswers:
+    """The shop's answers to one tab's `GET /api/v1/me/`, which are given to it only when the test says so."""
+
+    def __init__(self, tab: Page) -> None:
+        self._tab = tab
+        self._held: list[tuple[Route, APIResponse]] = []
+        self._is_holding = True
+        tab.route("**/api/v1/me/**", self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._is_holding:
+            self._held.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    def wait(self) -> None:
+        """Until there is one. Raises TimeoutError after ten seconds."""
+        for _ in range(500):
+            if self._held:
+                return
+            self._tab.wait_for_timeout(20)
+        raise TimeoutError("the tab has not asked")
+
+    def give(self) -> None:
+        """Give those that are held. Later ones are not held any more."""
+        self._is_holding = False
+        for route, response in self._held:
+            route.fulfill(response=response)

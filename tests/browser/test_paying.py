@@ -13,6 +13,7 @@ from seckill.models import SaleItem
 from shop.models import Address, Product
 from tests.browser.conftest import width_of
 from tests.browser.delivery_address import fill_address, start_payment
+from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.buying import ADDRESS
 from tests.steps.shop import make_item
@@ -213,3 +214,22 @@ def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
     expect(page.locator("[data-buy]")).to_contain_text("Waiting for the start")
     saved = Address.objects.get()
     assert (saved.region, saved.city, saved.district, saved.is_default) == ("浙江省", "杭州市", "西湖区", True)
+
+
+def test_an_address_that_is_saved_while_the_page_asks_is_heard_of(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = make_item(product, opens_in_seconds=300)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    asked = page.locator("[data-outcome] a")
+    expect(asked).to_be_visible()
+    answers = HeldAnswers(page)
+    look_again = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(look_again)
+    answers.wait()
+    Address.objects.create(user=buyer, is_default=True, **ADDRESS)
+    page.evaluate(look_again)
+    answers.give()
+    expect(asked).to_have_count(0)

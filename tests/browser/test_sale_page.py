@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus
@@ -19,6 +19,7 @@ from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import width_of
 from tests.browser.delivery_address import start_payment
+from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.shop import make_item, make_product, variant_of
 from tests.steps.staff import change
@@ -98,33 +99,6 @@ def test_a_second_tab_shows_what_was_reserved_in_the_first(
     open_sale(third, live_shop, item)
     expect(third.locator("[data-buy]")).to_have_text("Limit reached")
     expect(third.locator("[data-buy]")).to_have_attribute("aria-disabled", "true")
-
-
-class HeldAnswers:
-    """The shop's answers to one tab's `GET /api/v1/me/`, which are given to it only when the test says so."""
-
-    def __init__(self, tab: Page) -> None:
-        self._tab = tab
-        self._held: list[tuple[Route, APIResponse]] = []
-        self._is_holding = True
-        tab.route("**/api/v1/me/**", self._hold)
-
-    def _hold(self, route: Route) -> None:
-        if self._is_holding:
-            self._held.append((route, route.fetch()))
-        else:
-            route.continue_()
-
-    def wait(self) -> None:
-        """Until there is one."""
-        while not self._held:
-            self._tab.wait_for_timeout(20)
-
-    def give(self) -> None:
-        """Give those that are held. Later ones are not held any more."""
-        self._is_holding = False
-        for route, response in self._held:
-            route.fulfill(response=response)
 
 
 def test_a_second_tab_does_not_believe_an_answer_from_before_the_reservation(

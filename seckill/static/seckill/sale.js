@@ -58,18 +58,16 @@ const sale = {
   // A moment by chance in the first (0) or the second half (1) of that spread.
   turnMs(half) { return this.opensMs + this.openingSpreadMs * (half + Math.random()) / 2; },
 
-  // What the buyer has of the items, and the name in the header. Asked once more where it has changed meanwhile.
+  // What the buyer has of the items, and the name in the header. Asked once more where something has changed meanwhile.
   async askMe() {
+    this.asksAgain = this.asking;
     if (this.asking) return;
     this.asking = true;
     const changes = this.items.map((item) => item.changes);
-    try {
-      const me = await askMeUntilAnswered(root.dataset.meUrl);
-      this.asking = false;
-      if (me) this.showMe(me, changes);
-    } catch {
-      this.asking = false;
-    }
+    const me = await askMeUntilAnswered(root.dataset.meUrl).catch(() => null);
+    this.asking = false;
+    if (me) this.showMe(me, changes);
+    if (this.asksAgain && !this.asking) this.askMe();
   },
 
   showMe(me, changes) {
