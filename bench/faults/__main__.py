@@ -19,6 +19,8 @@ LEFTOVERS = (
     *("sentinel-0", "sentinel-1", "cluster-0", "cluster-1"),
     # Shops that followed one with a server that did not come back.
     "shop-*",
+    # Harnesses side by side (lanes.py).
+    "lane-*",
 )
 
 

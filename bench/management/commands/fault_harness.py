@@ -6,6 +6,7 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -19,6 +20,7 @@ from bench.faults import fault_table
 from bench.faults.all_faults import FAULTS, ON_REQUEST, QUICK
 from bench.faults.fault import Fault
 from bench.faults.history import History
+from bench.faults.lanes import run_in_lanes
 from bench.faults.pairs import draw_pairs, kind_named
 from bench.faults.replicas.shop_kind import ShopKind, reservation_store_at
 from bench.faults.shop_under_test import ShopUnderTest
@@ -30,6 +32,8 @@ from shop.local.process import ProcessFailed
 PAIRS = "pairs"
 # Each takes about half a minute.
 PAIRS_BY_DEFAULT = 6
+# On two cores.
+LANES = 2
 
 
 class Command(BaseCommand):
@@ -56,6 +60,12 @@ class Command(BaseCommand):
             metavar="FILE",
             help="where to write the figures (report.json in the directory of the run)",
         )
+        add(
+            "--lanes",
+            type=int,
+            metavar="COUNT",
+            help=f"how many shops are tried side by side ({LANES}; with --only and --quick 1)",
+        )
         add("--markdown", action="store_true", help="also print the table of docs/results/faults.md")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -73,8 +83,10 @@ class Command(BaseCommand):
         names = chosen(options, quick=QUICK, usual=(*(kind.name for kind in FAULTS), PAIRS))
         seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
         run = HarnessRun(directory=Path(directory), seed=seed, short=options["quick"], console=console)
+        kinds = kinds_named(names, seed=seed, pairs=options["pairs"])
+        lanes = options["lanes"] or (1 if options["only"] or options["quick"] else LANES)
         try:
-            trials, versions = run.run_all(kinds_named(names, seed=seed, pairs=options["pairs"]))
+            trials, versions = run.run_all(kinds) if lanes == 1 else run.run_in_lanes(kinds, count=lanes)
         except ProcessFailed as error:
             raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
@@ -122,6 +134,16 @@ class HarnessRun:
         finally:
             history.close()
         return trials, versions
+
+    def run_in_lanes(self, kinds: Sequence[type[Fault]], *, count: int) -> tuple[list[Trial], dict[str, str]]:
+        """The same by several harnesses side by side. Raises ProcessFailed."""
+        self.print_line(f"seed {self._seed}, {len(kinds)} faults in {count} lanes; logs in {self._directory}/lane-*/")
+        shops = [*dict.fromkeys(kind.shop_kind for kind in kinds)]
+        # Those that need the same shop follow each other, so that each lane gets its part of them.
+        names = [kind.name for kind in sorted(kinds, key=lambda kind: shops.index(kind.shop_kind))]
+        tell = partial(self._console.print, markup=False)
+        options = ["--seed", str(self._seed), *(["--quick"] if self._short else [])]
+        return run_in_lanes(names, count=count, directory=self._directory, options=options, tell=tell)
 
     @contextmanager
     def running_shop(self, shop_kind: ShopKind) -> Iterator[ShopUnderTest]:
