@@ -155,6 +155,14 @@ BUGS = [
         in_script("hand_on", "arrival < least", "arrival > least"),
     ),
     Bug(
+        "newcomers overtake those who wait",
+        in_script("reserve", "smallest_waiting and left >= smallest_waiting", "false"),
+    ),
+    Bug(
+        "an item forgets for how many units people wait",
+        in_script("hand_on", "redis.call('HSET', item, 'smallest_waiting'", "redis.call('HSET', item, 'x'"),
+    ),
+    Bug(
         "a place ends although its buyer may have the units",
         in_script("hand_on", "of_buyer + units <= per_buyer_max", "of_buyer + units < per_buyer_max"),
     ),

@@ -43,8 +43,6 @@ READERS = {"cache": "read_answers", "reservation_store": "read_units", "database
 @pytest.fixture(autouse=True)
 def _always_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "FRESH_SECONDS", 0.0)
-    # A busy machine is no silent server.
-    monkeypatch.setattr(figures, "ANSWER_SECONDS", 10.0)
     monkeypatch.setattr("web.board.source.REST_SECONDS_MAX", 0.0)
 
 
