@@ -41,10 +41,11 @@ class BacklogFull(Fault):
         self._is_back = False
 
     def inject(self) -> None:
-        self._swap_webs({"SECKILL_BACKLOG_MAX": str(LIMIT)})
-        self.shop.await_answers(*WEBS)
+        # Before: buyers who have waited for the new web processes may fill the backlog for a moment.
         if self._early.reserve(item_id=self.context.item.pk, units=1).status != 201:
             self._wrong.append("the first buyer was refused before anything was wrong")
+        self._swap_webs({"SECKILL_BACKLOG_MAX": str(LIMIT)})
+        self.shop.await_answers(*WEBS)
         self.shop.keep_down("worker")
         if self.shop.wait_until(lambda: self._length() >= LIMIT, seconds_max=FULL_SECONDS_MAX):
             for look in range(LOOKS):
