@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import MultipleResults, multiple, rule
 
 from orders.life import settlement
+from orders.models import OrderStatus
 from seckill.ledger_words import Joined
 from seckill.line import line_ledger
 from seckill.store.client import StoreUnreachable
@@ -76,16 +77,20 @@ class LineMachine(SaleMachine):
             assert self.model.store_is_up
             assert answer is self.model.store.leave(reservation, buyer)
 
-    @rule(target=SaleMachine.taken_passes, taken=SaleMachine.taken_passes)
-    def older_release_cancels(self, taken: tuple[str, int]) -> tuple[str, int]:
+    @changeable
+    @rule(target=SaleMachine.taken_passes, wanted=WANTED)
+    def older_release_cancels(self, wanted: list[int]) -> MultipleResults[tuple[str, int]]:
         """It knows nothing of waiting lists: the units lie idle until the sweep, but not for somebody new."""
+        taken = self.the_rest_is_sold_and_people_wait(wanted).values
+        unpaid = [name for name, order in self.model.orders.items() if order.status == OrderStatus.AWAITING_PAYMENT]
         with mock.patch.object(settlement, "then_hand_on", return_value=None):
             self.model.hands_on = False
-            self.cancel(taken, "")
+            for name in unpaid[-1:]:
+                self.cancel((name, self.model.orders[name].buyer), "")
             self.model.hands_on = True
         newcomer = self.new_pass(), self.new_buyer()
         self.ask(*newcomer, 1)
-        return newcomer
+        return multiple(*taken, newcomer)
 
     @store_up
     @rule(people_max=st.integers(1, 3))

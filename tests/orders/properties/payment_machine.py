@@ -222,6 +222,11 @@ class PaymentMachine(LineMachine):
         paid = Order.objects.filter(status__in=SOLD, refunded_minor=F("amount_minor"))
         assert not paid.exists()
 
+    def check(self) -> None:
+        super().check()
+        self.money_is_where_the_model_says()
+        self.no_more_goes_back_than_was_paid()
+
     def come_to_rest(self) -> None:
         self.apply_waiting()
         super().come_to_rest()
