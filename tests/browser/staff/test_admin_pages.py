@@ -33,6 +33,12 @@ PAGES = (
 )
 
 
+# The name of what is open, where it does not stand whole over the page.
+CUT_NAME = """() => [...document.querySelectorAll("#header-inner h1 > :is(a, span)")]
+    .filter((name) => !name.matches(".before-the-name, .text-subtle")).slice(-1)
+    .filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.innerText)"""
+
+
 @pytest.fixture
 def paths(item: SaleItem, buyer: User) -> list[str]:
     with_address(buyer)
@@ -86,11 +92,14 @@ def test_the_pages_of_staff_are_for_everybody_and_fit(
         errors = console_errors_of(page)
         for name in pages_of(page, live_shop, paths):
             wait_until_quiet(page)
-            serious = serious_faults(page)
-            wide = [f"{found} px wide on {screen}" for screen in widths if (found := width_on(page, screen)) > screen]
+            found = serious_faults(page)
+            for screen in widths:
+                wide = width_on(page, screen)
+                found += [f"{wide} px wide on {screen}"] if wide > screen else []
+                found += [f"{cut} is cut on {screen}" for cut in page.evaluate(CUT_NAME)]
             page.set_viewport_size({"width": width, "height": HEIGHT})
-            if serious or wide:
-                faults[name] = [*serious, *wide]
+            if found:
+                faults[name] = found
     assert not faults
     assert [error for error in errors if "403" not in error] == []
 
