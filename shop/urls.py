@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.decorators.gzip import gzip_page
 from django.views.generic import RedirectView
+from django.views.i18n import JavaScriptCatalog
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from shop.http import health
@@ -26,6 +27,12 @@ urlpatterns = [
     # Before the admin's own pages: staff sign in and change passwords where buyers do, with the limits of there.
     path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
+    # Django's catalogue of what the admin's scripts say lacks some texts, which the shop's has.
+    path(
+        "admin/jsi18n/",
+        admin.site.admin_view(JavaScriptCatalog.as_view(packages=["django.contrib.admin", "shop"]), cacheable=True),
+        name="jsi18n",
+    ),
     path("admin/", admin.site.urls),
     path("i18n/setlang/", choose_language, name="set_language"),
     path("", include("shop.pictures.local_files")),

@@ -6,8 +6,9 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import UserChangeForm
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db.models import Q, QuerySet
+from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -25,8 +26,27 @@ else:
     from unfold.views import ChangeList
 
 
+# By the beginning of a permission's code name.
+ACTIONS = {"add": _("may add"), "change": _("may change"), "delete": _("may delete"), "view": _("may view")}
+ACTIONS["ship"] = _("may mark as shipped")
+
+
+class PermissionChoice(ModelMultipleChoiceField):
+    """Django's own names of permissions are rows, and English."""
+
+    def label_from_instance(self, permission: Permission) -> str:  # type: ignore[override]
+        action = permission.codename.partition("_")[0]
+        return f"{permission.content_type} | {ACTIONS.get(action, permission.name)}"
+
+
 class ForSuperusers(ModelAdmin):
     """A permission to see or change these rows would be one to get every right."""
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.related_model is Permission:
+            kwargs["form_class"] = PermissionChoice
+            kwargs["queryset"] = Permission.objects.select_related("content_type")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return is_superuser(request)

@@ -3,17 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.pofile import read_po
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
 from django.utils.translation.template import templatize
+from django.utils.translation.trans_real import DjangoTranslation
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # The folders whose texts stand in one catalogue: the tools that prove the shop have one of their own.
@@ -156,6 +160,30 @@ def test_no_message_of_a_form_is_in_english_for_a_chinese_reader() -> None:
         }
     # Names and signs, which have no other form.
     assert english <= {"IPv4", "IPv6", "…", ":?.!", ":", "WebAuthn", ""}
+
+
+def test_the_scripts_of_the_admin_speak_chinese() -> None:
+    """Django's catalogue lacks some of what its script for two lists says."""
+    script = (Path(str(files("django.contrib.admin"))) / "static/admin/js/SelectFilter2.js").read_text()
+    said = {first or second for first, second in re.findall(r"""gettext\((?:'([^']+)'|"([^"]+)")""", script)}
+    known = DjangoTranslation("zh-hans", domain="djangojs", localedirs=locales_of("django.contrib.admin", "shop"))
+    assert len(said) > 10
+    assert [text for text in said if known.gettext(text) == text] == []
+
+
+def locales_of(*apps: str) -> list[str]:
+    return [str(Path(str(files(app))) / "locale") for app in apps]
+
+
+@pytest.mark.django_db
+def test_a_permission_is_named_in_the_language_of_its_page(client: Client, admin_user: User) -> None:
+    client.force_login(admin_user)
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    for path in ("group/add", f"user/{admin_user.pk}/change"):
+        page = client.get(f"/admin/auth/{path}/").text
+        assert page.count(" | 可查看</option>") > 10
+        assert "Can " not in page
+    assert r"\u70b9\u51fb\u6e05\u9664" in client.get("/admin/jsi18n/").text
 
 
 @pytest.mark.django_db
