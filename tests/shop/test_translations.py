@@ -183,6 +183,7 @@ def test_a_permission_is_named_in_the_language_of_its_page(client: Client, admin
         page = client.get(f"/admin/auth/{path}/").text
         assert page.count(" | 可查看</option>") > 10
         assert "Can " not in page
+    assert "请先保存账号" in client.get("/admin/auth/user/add/").text
     assert r"\u70b9\u51fb\u6e05\u9664" in client.get("/admin/jsi18n/").text
 
 
