@@ -27,8 +27,10 @@ else:
 
 
 # By the beginning of a permission's code name.
-ACTIONS = {"add": _("may add"), "change": _("may change"), "delete": _("may delete"), "view": _("may view")}
-ACTIONS["ship"] = _("may mark as shipped")
+ACTIONS = {
+    **{"add": _("may add"), "change": _("may change"), "delete": _("may delete"), "view": _("may view")},
+    "ship": _("may mark as shipped"),
+}
 
 
 class PermissionChoice(ModelMultipleChoiceField):

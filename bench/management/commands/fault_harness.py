@@ -84,9 +84,9 @@ class Command(BaseCommand):
         seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
         run = HarnessRun(directory=Path(directory), seed=seed, short=options["quick"], console=console)
         kinds = kinds_named(names, seed=seed, pairs=options["pairs"])
-        lanes = options["lanes"] or (1 if options["only"] or options["quick"] else LANES)
+        lanes = min(options["lanes"] or (1 if options["only"] or options["quick"] else LANES), len(kinds))
         try:
-            trials, versions = run.run_all(kinds) if lanes == 1 else run.run_in_lanes(kinds, count=lanes)
+            trials, versions = run.run_in_lanes(kinds, count=lanes) if lanes > 1 else run.run_all(kinds)
         except ProcessFailed as error:
             raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
