@@ -31,8 +31,6 @@ class OrdinaryPaymentAtExpiry(PaymentAtDeadline):
     shelf = Shelf(products=1, units=RACES)
     races_wanted = RACES
     hold_seconds = CHECKOUT_HOLD_SECONDS
-    # All orders are of one product, so payments and the sweep wait for each other at its row.
-    around_deadline_seconds = (-3.0, 1.2)
 
     def inject(self) -> None:
         self._stop = threading.Event()
