@@ -60,6 +60,16 @@ OF_THE_ADMIN = (
     gettext_noop("Non field specific"),
     gettext_noop("Choose file to upload"),
     gettext_noop("This item will be deleted."),
+    gettext_noop("After you've created a user, you’ll be able to edit more user options."),
+    gettext_noop("Click to cancel"),
+    gettext_noop("Click to download"),
+    gettext_noop("Expand row"),
+    gettext_noop("Image preview"),
+    gettext_noop("No data"),
+    gettext_noop("Record picture"),
+    gettext_noop("True"),
+    gettext_noop("False"),
+    gettext_noop("View traceback"),
     gettext_noop("Toggle password visibility"),
     gettext_noop("Go back"),
     gettext_noop("General"),
@@ -75,6 +85,10 @@ OF_THE_ADMIN = (
 )
 
 STAFF_PAGES = (
+    gettext_noop("Error:"),
+    gettext_noop("Select all"),
+    gettext_noop("Changes"),
+    gettext_noop("Choose a date from the list below to revert to a previous version of this object"),
     gettext_noop("Resource"),
     gettext_noop("Filters"),
     gettext_noop(

@@ -230,11 +230,6 @@ class Variant(models.Model):
         columns = [field for field in cls._meta.concrete_fields if not field.primary_key]
         return [field.name for field in columns if field.name not in COUNTERS]
 
-    @property
-    def option_values(self) -> list[str]:
-        """The values of the product's options, in the reader's language."""
-        return split_options(self.options)
-
 
 class Picture(models.Model):
     """A picture of a product. An upload is turned upright, made smaller and saved without its metadata."""

@@ -15,9 +15,7 @@ from playwright.sync_api import Page, Route
 
 from orders.life import intake
 from orders.models import Order, OrderStatus, Refund
-from seckill import ledger
 from seckill.models import SaleChange, SaleItem
-from seckill.passes import passes
 from shop.http import problems
 from shop.models import Product, Variant
 from tests.steps.buying import make_orders
@@ -59,13 +57,6 @@ def add_variants(product: Product) -> None:
             position=position,
             available=units,
         )
-
-
-def order_awaiting_payment(item: SaleItem, buyer: User) -> Order:
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    intake.drain_all(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
 
 
 def own_paths(item: SaleItem, order: Order) -> list[str]:

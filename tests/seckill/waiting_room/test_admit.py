@@ -6,9 +6,6 @@ from seckill.waiting_room.room_ledger import DECIDE_MS, GRACE_MS, Admitted, Room
 from tests.seckill.checked_item import CheckedItem
 from tests.seckill.checked_room import CheckedRoom
 
-# At sixty people a minute, one has a second.
-SECOND_MS = 1000
-
 
 def line(item: CheckedItem, **fields: str | int | None) -> CheckedRoom:
     """Thirty came before the opening and ten after it; nobody was called yet."""
