@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger
@@ -187,15 +187,21 @@ def test_from_the_button_to_the_payment_page_on_a_phone(
     phone.close()
 
 
-def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
-) -> None:
+def asks_for_address(page: Page, live_shop: str, product: Product) -> Locator:
+    """The page waits for the start of a sale, and its link leads to the form for an address."""
     item = make_item(product, opens_in_seconds=300)
-    sign_in(page.context, buyer)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     page.click("[data-buy]")
     asked = page.locator("[data-outcome] a")
     expect(asked).to_have_text("Save a delivery address now, in a new tab, and pay at once afterwards.")
+    return asked
+
+
+def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    sign_in(page.context, buyer)
+    asked = asks_for_address(page, live_shop, product)
     with page.context.expect_page() as opened:
         asked.click()
     form = opened.value
@@ -219,12 +225,8 @@ def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
 def test_an_address_that_is_saved_while_the_page_asks_is_heard_of(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
-    item = make_item(product, opens_in_seconds=300)
     sign_in(page.context, buyer)
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    page.click("[data-buy]")
-    asked = page.locator("[data-outcome] a")
-    expect(asked).to_be_visible()
+    asked = asks_for_address(page, live_shop, product)
     answers = HeldAnswers(page)
     look_again = "document.dispatchEvent(new Event('visibilitychange'))"
     page.evaluate(look_again)
