@@ -33,10 +33,10 @@ ACTIONS = {
 }
 
 
-class PermissionChoice(ModelMultipleChoiceField):
+class PermissionChoice(ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Django's own names of permissions are rows, and English."""
 
-    def label_from_instance(self, permission: Permission) -> str:  # type: ignore[override]
+    def label_from_instance(self, permission: Permission) -> str:
         action = permission.codename.partition("_")[0]
         return f"{permission.content_type} | {ACTIONS.get(action, permission.name)}"
 
@@ -44,10 +44,9 @@ class PermissionChoice(ModelMultipleChoiceField):
 class ForSuperusers(ModelAdmin):
     """A permission to see or change these rows would be one to get every right."""
 
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if db_field.related_model is Permission:
             kwargs["form_class"] = PermissionChoice
-            kwargs["queryset"] = Permission.objects.select_related("content_type")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
