@@ -1,6 +1,7 @@
 """The harness itself, as `make faults` runs it: a few faults of different kinds in two lanes, and the report."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +41,10 @@ def test_every_fault_has_its_own_name_and_description() -> None:
     assert len(BY_NAME) == len(kinds) == len({kind.description for kind in kinds})
     listed = run_command("fault_harness", "--list")
     assert all(f"{kind.name} " in listed for kind in kinds)
+
+
+def test_the_promises_name_faults_that_there_are() -> None:
+    promises = (ROOT / "docs" / "reliability.md").read_text().partition("## How it is proved")[0]
+    named = set(re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", promises))
+    assert len(named) > 30
+    assert named <= BY_NAME.keys()
