@@ -26,7 +26,7 @@ Steps = Callable[[PaymentMachine], object]
 
 @dataclass(frozen=True)
 class Bug:
-    """`steps` lead straight to the bug: a search finds each too, and takes minutes for some."""
+    """`steps` lead straight to the bug. A search that draws them by chance takes minutes for some bugs."""
 
     name: str
     plant: Plant
