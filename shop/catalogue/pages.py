@@ -116,7 +116,6 @@ def show_list(
         "open_ids": {it.pk for it in tree.path_to(shown.pk)} if shown else set(),
         "children": tree.children(shown) if shown else [],
         "currency": settings.CURRENCY,
-        "category_tree": tree,
     }
     return render(request, "shop/catalogue/list.html", context)
 
@@ -145,15 +144,13 @@ def product(request: HttpRequest, slug: str) -> HttpResponse:
     offerings = offerings_of([shown])
     if not offerings:
         raise Http404
-    tree = CategoryTree()
-    path = tree.path_to(shown.category_id)
+    path = CategoryTree().path_to(shown.category_id)
     context: dict[str, Any] = {
         "product": shown,
         "offering": offerings[0],
         "pictures": list(shown.pictures.all()),
         "picture_of": picture_of(shown),
         "path": path,
-        "category_tree": tree,
         "data": product_data(offerings[0], path=path, address=f"{settings.SHOP_URL}{request.path}"),
     }
     return render(request, "shop/catalogue/product.html", context)

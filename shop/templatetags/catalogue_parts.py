@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from shop.catalogue.category_tree import CategoryTree, menu
+from shop.catalogue.category_tree import menu
 from shop.catalogue.listing import ProductFilter, find_page
 from shop.catalogue.offering import offerings_of
 from shop.models import Category
@@ -26,9 +26,9 @@ def item_of(numbers: dict[str, int], key: str) -> int | None:
 
 
 @register.simple_tag
-def top_categories(tree: CategoryTree | None = None) -> list[Category]:
-    """For the header of a public page, in one query; without one where the page has the tree."""
-    return menu.read(tree)
+def top_categories() -> list[Category]:
+    """For the header of a public page, in one query."""
+    return menu.read()
 
 
 @register.simple_tag
