@@ -1,11 +1,12 @@
 """What holds for some pages: nothing moves over a slow line, and the header is reached by keyboard."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ViewportSize
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Route, ViewportSize, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
@@ -26,6 +27,9 @@ FOCUSED = """() => {
         middle: (box.top + box.bottom) / 2,
     };
 }"""
+
+# Two frames later, what stood there has been painted.
+SEEN = "() => new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
 
 
 @pytest.mark.parametrize(
@@ -60,6 +64,31 @@ def test_a_page_that_comes_in_two_parts_does_not_move(
                 if not moved[-1]:
                     break
             assert moved[-1] == [], path
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_the_place_in_a_waiting_room_moves_nothing_when_it_comes(
+    live_shop: str,
+    browser: Browser,
+    sign_in: Callable[[BrowserContext, User], None],
+    buyer: User,
+    width: int,
+    product: Product,
+) -> None:
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    with opened(browser, width=width) as page:
+        page.add_init_script(SHIFTS)
+        sign_in(page.context, buyer)
+        calls: list[Route] = []
+        page.route("**/queue/", lambda route: calls.append(route))
+        # The answer comes when the page has been seen without it.
+        with page.expect_request("**/queue/"):
+            page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        page.evaluate(SEEN)
+        calls.pop().continue_()
+        expect(page.locator("[data-room-lines] p")).to_be_visible()
+        page.evaluate(SEEN)
+        assert page.evaluate("window.moved") == []
 
 
 @pytest.mark.parametrize("scripts", [True, False])
