@@ -1,7 +1,7 @@
 """The figures of a live board from memory, in the event loop, before Django is entered.
 
-Twenty screens ask each second, and the figures are made anew once a second. The first who asks comes to the view, which
-checks the token; the others get the same body here, with the headers of the view's answer.
+Twenty screens ask each second, and figures are made anew once a second. The first call of a second comes to the
+view, which checks the token and makes them; the others get the last body here, with the headers of the view's answer.
 """
 
 import time
@@ -31,7 +31,7 @@ class BoardAnswers:
         self._known: dict[tuple[str, str], float] = {}
 
     def find(self, scope: Scope) -> RawAnswer | None:
-        """The answer, if the view has accepted this token for this path and the figures are fresh."""
+        """The answer, if the view has accepted this token for this path, and nobody has to make new figures."""
         path, headers = scope.path, scope.headers
         if self._template is None or scope.method != "GET":
             return None
@@ -40,7 +40,7 @@ class BoardAnswers:
         if not is_for_memory(scope.method, scope.authority or headers.get("host") or "", headers):
             return None
         board = self._board_of(sale_id_in(path))
-        body = board.fresh_json() if board else None
+        body = board.json_in_memory() if board else None
         return answer_of(self._template, body, {}) if body else None
 
     def learn(self, scope: Scope, answer: RawAnswer) -> None:

@@ -41,6 +41,8 @@ WRITTEN_AFTER_SECONDS = 2
 READ_AGAIN_SECONDS = 6
 # How old the figures are at most when nothing is away; and how long a server is waited for.
 FRESH_SECONDS = 0.9
+# And how old while somebody's call makes new ones: screens ask at the same moment, and one call of Django is enough.
+STALE_SECONDS = 2.0
 ANSWER_SECONDS = 0.7
 # Asking PostgreSQL takes a process longer than all the rest, since it connects each time.
 DATABASE_REST_SECONDS = 2.0
@@ -91,7 +93,8 @@ class Board:
         self.seen_s = time.monotonic()
         self._sale_id, self._item_ids = sale_id, item_ids
         self._lock = threading.Lock()
-        self._made_s = -FRESH_SECONDS
+        self._made_s = -STALE_SECONDS
+        self._is_being_made = False
         self._body = b""
         self._cache: Source[Answers] = Source("board: cache", THREADS["cache"])
         self._store: Source[Units] = Source("board: store", THREADS["reservation_store"])
@@ -115,12 +118,14 @@ class Board:
                 self._refresh()
                 self._body = json.dumps(self._content(), separators=(",", ":")).encode()
                 self._made_s = time.monotonic()
+                self._is_being_made = False
             return self._body
 
-    def fresh_json(self) -> bytes | None:
-        """The last answer, if it need not be made anew. It waits for nothing."""
+    def json_in_memory(self) -> bytes | None:
+        """The last answer; None if the caller has to call `json`, which makes a new one. It waits for nothing."""
         now_s = time.monotonic()
-        if now_s - self._made_s >= FRESH_SECONDS:
+        if now_s - self._made_s >= (STALE_SECONDS if self._is_being_made else FRESH_SECONDS):
+            self._is_being_made = True
             return None
         self.seen_s = now_s
         return self._body
