@@ -1,4 +1,4 @@
-"""What staff are alerted to, each found out from what the shop notes anyway."""
+"""The events that staff are alerted to. Each is found in data that the shop keeps anyway."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -97,7 +97,7 @@ class OrderAddressView(JsonAPIView):
                 status=409,
                 code="address_fixed",
                 title=_("The address can no longer be changed"),
-                detail=_("The order has been sent, or it has ended. What an invoice says is fixed with the payment."),
+                detail=_("The order has been sent, or it has ended. The invoice is fixed with the payment."),
                 order_status=order.status,
             )
         shown = orders_of(request).get(pk=order.pk)

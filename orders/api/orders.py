@@ -214,7 +214,7 @@ class PayView(JsonAPIView):
                 status=409,
                 code="delivery_missing",
                 title=_("The delivery is not chosen"),
-                detail=_("Say first where and how the order is sent. What that costs is added to the order."),
+                detail=_("Say first where and how the order is sent. The price of delivery is added to the order."),
             )
         try:
             start = sessions.start(

@@ -49,7 +49,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a buyer was told at last. `seconds` is how long the last call took, `at_s` the monotonic clock at its end.
+    """The last answer to a buyer. `seconds` is how long the last call took, `at_s` the monotonic clock at its end.
 
     `reservation_id` is that of a yes. `tries` counts the calls.
     """

@@ -131,7 +131,7 @@ PROBLEMS = [
         _("This pass has reserved units, so it needs no place in the waiting list."),
         _("Ask for the status of the reservation: its id is that of the pass."),
     ),
-    Explained("units_left", 409, _("Nobody has to wait: so many units are left."), _("Reserve them with this pass.")),
+    Explained("units_left", 409, _("No need to wait: so many units are left."), _("Reserve them with this pass.")),
     Explained("line_full", 409, _("The waiting list has as many places as it can have."), STOP),
 ]
 

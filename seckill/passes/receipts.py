@@ -33,7 +33,7 @@ class ReceiptInvalid(Exception):
 
 
 class Receipt(NamedTuple):
-    """What the buyer was told. `price_minor` is that of one unit."""
+    """The yes that a buyer was told. `price_minor` is that of one unit."""
 
     reservation_id: UUID
     buyer_id: int

@@ -88,7 +88,7 @@ class ModelAdmin(UnfoldModelAdmin):
     show_full_result_count = False
     # How the sidebar calls the list, where that is not the plural of the rows.
     list_title: str | Promise = ""
-    # What the list says while there are no rows at all.
+    # The list says this while there are no rows at all.
     when_empty: str | Promise = _("Nothing here yet.")
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

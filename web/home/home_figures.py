@@ -1,7 +1,7 @@
 """What the first page of the admin shows, read at most every other second in each process, for all who look at it.
 
-Each part comes from one server. While a server is away, its part is what it said last. What is read is the same for
-everybody; web/home/home_page.py shows each reader what this person may see.
+Each part comes from one server. While a server is away, its part is what it said last. All readers share
+these figures; web/home/home_page.py shows each of them what this person may see.
 """
 
 import threading

@@ -23,7 +23,7 @@
     );
   }
 
-  // What was dropped is added to what was chosen before.
+  // Adds the dropped files to those that were chosen before.
   function take(input, dropped) {
     const all = new DataTransfer();
     for (const file of [...input.files, ...dropped]) {
