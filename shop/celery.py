@@ -12,8 +12,8 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 app = Celery("stampede")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# Only workers and beat import these modules.
-app.conf.imports = ("shop.background.worker_words",)
+# Only workers and beat import these modules, after all tasks.
+app.conf.imports = ("shop.background.worker_words", "shop.background.worker_memory")
 app.steps["consumer"].add("shop.background.worker_heartbeat:HeartbeatStep")
 
 

@@ -4,6 +4,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from shop.configuration.lasting_objects import loading
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
 
-application = get_wsgi_application()
+with loading():
+    application = get_wsgi_application()

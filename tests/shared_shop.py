@@ -17,6 +17,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.test import override_settings
 
+from shop.configuration.static_files import NeededStaticFiles
 from tests.live_shop import ALL_QUEUES, SEVERAL_WEB_PROCESSES, live_shop
 
 FIXTURE = "live_shop"
@@ -94,7 +95,7 @@ def static_sources() -> str:
     """Changes when a static file of the shop or of a package does."""
     files = []
     for finder in get_finders():
-        for name, storage in finder.list([]):
+        for name, storage in finder.list(NeededStaticFiles.ignore_patterns):
             status = Path(storage.path(name)).stat()
             files.append((storage.path(name), status.st_mtime_ns, status.st_size))
     return sha256(repr(sorted(files)).encode()).hexdigest()

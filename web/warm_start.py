@@ -10,7 +10,6 @@ requests do the rest when they need it.
 """
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from seckill.models import SaleItem, published_items
 from seckill.store import scripts
 from seckill.store.client import ask_each
 from seckill.store.pipeline.asking import Pipelines
+from shop.configuration.lasting_objects import loading
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.lanes import Lane
 from web.reservations.gate import Gate
@@ -83,14 +83,12 @@ class WarmStart:
 
     async def run(self) -> None:
         """Take all steps, in at most `seconds_max`. Raises nothing: a step that fails is logged and left out."""
-        try:
-            async with asyncio.timeout(self._seconds_max):
-                await asyncio.gather(*map(self._connect, self._lanes), self._read())
-        except Exception as error:
-            log.warning("not_warm", error=repr(error))
-        # What is loaded by now stays. A full collection would look at all of it, some 220,000 objects, and nobody would
-        # get an answer for 0.1 to 0.3 s.
-        gc.freeze()
+        with loading():
+            try:
+                async with asyncio.timeout(self._seconds_max):
+                    await asyncio.gather(*map(self._connect, self._lanes), self._read())
+            except Exception as error:
+                log.warning("not_warm", error=repr(error))
 
     async def _connect(self, lane: Lane) -> None:
         # Each thread waits until all of them have a call, so that none of them takes two.

@@ -4,7 +4,29 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib.staticfiles.apps import StaticFilesConfig
 from whitenoise.storage import CompressedManifestStaticFilesStorage  # type: ignore[import-untyped]
+
+# What packages bring and no page asks for.
+NOT_NEEDED = (
+    # Browsers read these in their tools for developers alone.
+    "*.map",
+    # The API answers with JSON, and its description is shown by Swagger UI.
+    "rest_framework",
+    "redoc",
+    "swagger-ui-standalone-preset*",
+    # Pages have the minified htmx 2 without extensions.
+    "htmx-2.js",
+    "htmx-4*",
+    "htmax-4*",
+    "django_htmx/ext/*",
+)
+
+
+class NeededStaticFiles(StaticFilesConfig):
+    """Django's app, whose `collectstatic` leaves out what is not needed: most of the bytes, and of its time."""
+
+    ignore_patterns = [*StaticFilesConfig.ignore_patterns, *NOT_NEEDED]
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]

@@ -1,6 +1,7 @@
 """A variable with a wrong value stops the start with a message that names it."""
 
 import os
+import re
 from unittest import mock
 
 import pytest
@@ -76,12 +77,27 @@ def test_a_store_that_cannot_be_read_is_named() -> None:
         broker_settings("redis://broker:many", task_seconds_max=60)
 
 
-def test_a_zone_and_a_log_level_that_do_not_exist_are_named() -> None:
-    with mock.patch.dict(os.environ, {"TIME_ZONE": "Asia/Shangai", "LOG_LEVEL": "LOUD"}):
-        with pytest.raises(ImproperlyConfigured, match=r"TIME_ZONE .*Asia/Shangai"):
-            zone(strict_env(), "TIME_ZONE", default="UTC")
-        with pytest.raises(ImproperlyConfigured, match=r"LOG_LEVEL .*WARNING"):
-            log_level(strict_env(), "LOG_LEVEL", default="WARNING")
+@pytest.mark.parametrize("text", ["Asia/Shangai", "Asia", "tzdata.zi", "../UTC", "", "asia/shanghai", "right/UTC"])
+def test_a_zone_that_does_not_exist_is_named(text: str) -> None:
+    with (
+        mock.patch.dict(os.environ, {"TIME_ZONE": text}),
+        pytest.raises(ImproperlyConfigured, match=f"TIME_ZONE is '{re.escape(text)}'"),
+    ):
+        zone(strict_env(), "TIME_ZONE", default="UTC")
+
+
+@pytest.mark.parametrize("text", ["UTC", "Asia/Shanghai", "America/Argentina/Buenos_Aires", "Etc/GMT+8"])
+def test_a_zone_is_read_as_it_is_written(text: str) -> None:
+    with mock.patch.dict(os.environ, {"TIME_ZONE": text}):
+        assert zone(strict_env(), "TIME_ZONE", default="UTC") == text
+
+
+def test_a_log_level_that_does_not_exist_is_named() -> None:
+    with (
+        mock.patch.dict(os.environ, {"LOG_LEVEL": "LOUD"}),
+        pytest.raises(ImproperlyConfigured, match=r"LOG_LEVEL .*WARNING"),
+    ):
+        log_level(strict_env(), "LOG_LEVEL", default="WARNING")
 
 
 def test_a_process_does_not_start_with_one() -> None:
