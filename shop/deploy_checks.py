@@ -20,6 +20,7 @@ from django.utils.translation import to_locale
 
 from shop.configuration.database_connections import DIRECT
 from shop.configuration.redis_address import StoreKind, read_address
+from shop.configuration.static_files import CollectedFiles
 from shop.databases.half_migrated import missing_migrations
 from shop.http.health import SOURCES, result_of
 from shop.languages.translations import not_compiled
@@ -163,7 +164,8 @@ def check_files(**_context: Any) -> Iterator[CheckMessage]:
             id="shop.E014",
         )
     storage: Any = staticfiles_storage
-    names = [name.replace("\\", "/") for finder in get_finders() for name, _storage in finder.list([".*", "*~"])]
+    ignored = CollectedFiles.ignore_patterns
+    names = [name.replace("\\", "/") for finder in get_finders() for name, _storage in finder.list(ignored)]
     if missing := [name for name in names if name not in storage.hashed_files]:
         yield Error(
             _("%(count)s static files are not collected: %(names)s. Pages have no styles and scripts.")

@@ -163,7 +163,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.postgres",
     "whitenoise.runserver_nostatic",
-    "django.contrib.staticfiles",
+    "shop.configuration.static_files.CollectedFiles",
     "allauth",
     "allauth.account",
     "allauth.mfa",
