@@ -17,13 +17,13 @@ from shop.local.postgres import PostgresServer
 from shop.local.process import Process
 from tests.other_database import own_url, with_database
 from tests.own_store import START_SECONDS, free_port
-from tests.processes import descendants, wait_until
+from tests.processes import descendants, living, wait_until
 
 
 class OwnPostgres:
     """A copy of another server, made while that one runs. With `follows`, a standby of it.
 
-    Without `source_url` the directory has the data already.
+    Without `source_url` it has what the directory has, or an empty database.
     """
 
     def __init__(self, directory: Path, *, source_url: str | None, follows: bool = False) -> None:
@@ -32,10 +32,9 @@ class OwnPostgres:
             copy_server(directory, source_url=source_url, follows=follows)
         port, password = free_port(), urlsplit(settings.DATABASE_URL).password or ""
         server = PostgresServer(directory=directory, port=port, password=password)
-        self.url = with_database(settings.DATABASE_URL, port=port)
+        self.url = with_database(settings.DATABASE_URL, port=port) if source_url else server.url
         log_path = directory.parent / f"{directory.name}.log"
         self.process: Process = server.process(log_path=log_path, lock_fd=self._lock.fileno())
-        self.process.ready = lambda _: self._answers()
         self.start()
 
     def start(self) -> None:
@@ -64,21 +63,19 @@ class OwnPostgres:
         assert self.ask("SELECT pg_promote(true, 60)")
 
     def kill(self) -> None:
-        """kill -9 of the server and its children, which are in sessions of their own."""
+        """kill -9 of the server and its children, which are in sessions of their own. All have ended when it returns:
+        a start refuses to work beside them.
+        """
         children = descendants(pid=self.process.pid) if self.process.pid and self.process.running else set()
         self.process.kill()
         for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
+        wait_until(lambda: not living(pids=children), seconds_max=START_SECONDS)
 
     def stop(self) -> None:
         self.kill()
         self._lock.close()
-
-    def _answers(self) -> bool:
-        with suppress(psycopg.OperationalError):
-            return bool(self.ask("SELECT 1"))
-        return False
 
 
 class Pair:

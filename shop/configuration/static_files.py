@@ -1,7 +1,7 @@
 """Static files under names that contain a hash of their content, compressed, and cached by browsers for good."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.contrib.staticfiles.apps import StaticFilesConfig
@@ -44,6 +44,11 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[m
     def stored_name(self, name: str) -> str:
         cleaned = self.clean_name(name)
         return str(self.hashed_files.get(self.hash_key(cleaned), cleaned))
+
+    def compress_files(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Pages name no others than the hashed ones."""
+        compressed: Iterator[tuple[str, str]] = super().compress_files({*paths} & {*self.hashed_files.values()})
+        return compressed
 
     def url_converter(self, name: str, *args: Any, **options: Any) -> Callable[[re.Match[str]], str]:
         convert: Callable[[re.Match[str]], str] = super().url_converter(name, *args, **options)

@@ -15,7 +15,12 @@ Commands = dict[str, list[str]]
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+    return [document for document in read_all(path.read_text()) if document]
+
+
+def read_all(text: str) -> list[Any]:
+    """By the parser in C, which takes a tenth of the time."""
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
 
 
 @cache
@@ -27,7 +32,7 @@ def rendered(overlay: str) -> str:
 
 def manifests(overlay: str = "production") -> list[dict[str, Any]]:
     """All that an overlay consists of, and the template of the secrets."""
-    return [*yaml.safe_load_all(rendered(overlay)), *documents(DEPLOY / "kubernetes" / "secret.example.yaml")]
+    return [*read_all(rendered(overlay)), *documents(DEPLOY / "kubernetes" / "secret.example.yaml")]
 
 
 def image_command() -> list[str]:

@@ -18,7 +18,6 @@ from shop.local.process import as_account
 from shop.local.wheel import wheel_program
 from tests.deploy.programs import DEPLOY, program
 from tests.embedded_servers import temporary_server_directory
-from tests.other_database import own_url
 from tests.own_postgres import OwnPostgres
 from tests.processes import wait_until
 
@@ -105,7 +104,7 @@ def running_backups(directory: Path, *, in_bucket: bool) -> Iterator[Backups]:
     place = f":local:{folder}/kept" if in_bucket else f"{folder}/kept"
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RCLONE_CONFIG", "/dev/null")
-        server = OwnPostgres(directory / "data", source_url=own_url())
+        server = OwnPostgres(directory / "data", source_url=None)
         try:
             server.tell(
                 "CREATE TABLE bought (unit int)",

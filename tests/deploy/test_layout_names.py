@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,31 +71,25 @@ def test_all_parts_are_started(layout: str) -> None:
     assert all("--log-config web/granian_logs.json" in start for start in starts if start.startswith("granian"))
 
 
+@cache
+def help_of(*program: str) -> str:
+    argv = [sys.executable, "-m", *program, "--help"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)).stdout
+
+
 @each_layout
 def test_the_options_of_workers_are_known_to_celery(layout: str) -> None:
     options = {word for words in workers(LAYOUTS[layout]()) for word in words if word.startswith("--")}
-    help_text = subprocess.run(
-        [sys.executable, "-m", "celery", "-A", "shop", "worker", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=dict(os.environ),
-    ).stdout
+    help_text = help_of("celery", "-A", "shop", "worker")
     assert options
     assert all(option in help_text for option in options)
-
-
-def granian_help() -> str:
-    argv = [sys.executable, "-m", "granian", "--help"]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @each_layout
 def test_the_options_of_web_servers_are_known_to_granian(layout: str) -> None:
     words = [word for words in LAYOUTS[layout]().values() if words[0] == "granian" for word in words]
     options = {word for word in words if word.startswith("--")}
-    help_text = granian_help()
+    help_text = help_of("granian")
     assert all(option in help_text for option in options)
 
 
@@ -127,7 +122,7 @@ def variables() -> dict[str, set[str]]:
 
 
 def test_each_variable_is_a_setting_of_the_shop_or_of_granian() -> None:
-    help_text = granian_help()
+    help_text = help_of("granian")
     assert sum(len(names) for names in variables().values()) > 30
     for file, names in variables().items():
         for name in names - NOT_OURS:

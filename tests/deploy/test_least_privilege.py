@@ -32,6 +32,7 @@ from seckill.store.scripts import LUA_DIR
 from shop.configuration.store_clients import redis_cache
 from shop.local.wheel import wheel_program
 from tests.deploy.programs import DEPLOY, ROOT, program
+from tests.embedded_servers import temporary_server_directory
 from tests.other_database import shop_on
 from tests.own_store import OwnStore
 from tests.processes import wait_until
@@ -75,16 +76,31 @@ def as_shop(server: OwnStore) -> str:
     return server.url.replace("redis://:", "redis://stampede:")
 
 
-@pytest.fixture
-def store(server_directory: Path) -> Iterator[OwnStore]:
-    with valkey(server_directory, "store") as server:
-        yield server
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, OwnStore]]:
+    with (
+        temporary_server_directory() as directory,
+        valkey(directory, "store") as store,
+        valkey(directory, "cache") as cache,
+    ):
+        yield {"store": store, "cache": cache}
 
 
 @pytest.fixture
-def cache(server_directory: Path) -> Iterator[OwnStore]:
-    with valkey(server_directory, "cache") as server:
-        yield server
+def store(servers: dict[str, OwnStore]) -> OwnStore:
+    return emptied(servers["store"])
+
+
+@pytest.fixture
+def cache(servers: dict[str, OwnStore]) -> OwnStore:
+    return emptied(servers["cache"])
+
+
+def emptied(server: OwnStore) -> OwnStore:
+    """Without keys, and without what it has refused to other tests."""
+    server.client.flushall()
+    server.client.execute_command("ACL LOG RESET")
+    return server
 
 
 @pytest.fixture

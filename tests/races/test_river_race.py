@@ -1,7 +1,6 @@
 """The whole river under a crowd: real processes, real HTTP, real stores. The command under test is the judge."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,24 @@ from django.db.models import Sum
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from shop.models import Product
-from tests.live_shop import SEVERAL_WEB_PROCESSES, live_shop
 from tests.steps.shop import make_item
 from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(scope="module")
-def base_url(django_db_setup: None) -> Iterator[str]:
-    with live_shop(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
-        yield url
-
-
-def run_stampede(item_id: int, *options: str, base_url: str, directory: Path) -> dict[str, Any]:
+def run_stampede(item_id: int, *options: str, url: str, directory: Path) -> dict[str, Any]:
     file = directory / "verdict.json"
-    call_command("stampede", str(item_id), *options, "--url", base_url, "--json", str(file))
+    call_command("stampede", str(item_id), *options, "--url", url, "--json", str(file))
     verdict: dict[str, Any] = json.loads(file.read_text())
     return verdict
 
 
-def test_505_buyers_for_500_units_get_exactly_500_orders(product: Product, base_url: str, tmp_path: Path) -> None:
+def test_505_buyers_for_500_units_get_exactly_500_orders(product: Product, live_shop: str, tmp_path: Path) -> None:
     item = make_item(product, quantity=500)
 
     habits = ["--repeat-share", "0.2", "--twice-share", "0.1"]
-    verdict = run_stampede(item.pk, "--buyers", "505", *habits, base_url=base_url, directory=tmp_path)
+    verdict = run_stampede(item.pk, "--buyers", "505", *habits, url=live_shop, directory=tmp_path)
 
     assert verdict["kept"], verdict
     assert (verdict["oversold"], verdict["lost"], verdict["duplicated"], verdict["unsold"]) == (0, 0, 0, 0)
@@ -51,12 +43,12 @@ def test_505_buyers_for_500_units_get_exactly_500_orders(product: Product, base_
 
 
 def test_buyers_who_want_one_to_three_units_share_them_without_a_unit_too_many(
-    product: Product, base_url: str, tmp_path: Path
+    product: Product, live_shop: str, tmp_path: Path
 ) -> None:
     item = make_item(product, quantity=60, per_buyer_max=3)
 
     verdict = run_stampede(
-        item.pk, "--buyers", "150", "--units", "1-3", "--twice-share", "0.3", base_url=base_url, directory=tmp_path
+        item.pk, "--buyers", "150", "--units", "1-3", "--twice-share", "0.3", url=live_shop, directory=tmp_path
     )
 
     assert verdict["kept"], verdict
@@ -69,11 +61,11 @@ def test_buyers_who_want_one_to_three_units_share_them_without_a_unit_too_many(
 
 
 def test_buyers_who_pay_meanwhile_are_served_and_their_calls_are_measured(
-    product: Product, base_url: str, tmp_path: Path
+    product: Product, live_shop: str, tmp_path: Path
 ) -> None:
     item = make_item(product, quantity=50)
 
-    verdict = run_stampede(item.pk, "--buyers", "100", "--paying", "8", base_url=base_url, directory=tmp_path)
+    verdict = run_stampede(item.pk, "--buyers", "100", "--paying", "8", url=live_shop, directory=tmp_path)
 
     assert verdict["kept"], verdict
     paying = verdict["paying"]

@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from django.core.checks import CheckMessage
 from django.db import connection
 
 from shop.configuration.database_connections import SESSION_TIMEOUTS
-from tests.other_database import own_url
+from shop.databases.pooler_check import check_pooler
+from tests.other_database import own_url, shop_on
 from tests.own_pooler import OwnPooler, running_pooler
 from tests.steps.operating import EVERYTHING_IS_WELL, check
 
@@ -49,13 +51,16 @@ def as_role(url: str, role: str) -> str:
     return parts._replace(netloc=f"{role}:{PASSWORD}@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
+def found(*, url: str, direct_url: str) -> list[CheckMessage]:
+    with shop_on(url, direct_url=direct_url):
+        return check_pooler()
+
+
 def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: OwnPooler, role: str) -> None:
-    urls = {"DATABASE_URL": as_role(pooler.url, role), "DIRECT_DATABASE_URL": own_url()}
-    code, printed = check("--deploy", **urls)
-    assert code == 1
-    assert printed.count("(shop.E001)") == len(SESSION_TIMEOUTS)
-    printed = " ".join(printed.split())
-    sentences = re.findall(r'ALTER ROLE "\w+" SET \w+ = \'\w+\';', printed)
+    pooled = as_role(pooler.url, role)
+    errors = found(url=pooled, direct_url=own_url())
+    assert [error.id for error in errors] == ["shop.E001"] * len(SESSION_TIMEOUTS)
+    sentences = re.findall(r'ALTER ROLE "\w+" SET \w+ = \'\w+\';', " ".join(str(error.hint) for error in errors))
     assert f"ALTER ROLE \"{role}\" SET idle_in_transaction_session_timeout = '30s';" in sentences
     assert f"ALTER ROLE \"{role}\" SET lock_timeout = '10s';" in sentences
     assert f"ALTER ROLE \"{role}\" SET tcp_keepalives_idle = '10';" in sentences
@@ -64,6 +69,7 @@ def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: Ow
     console = urlsplit(pooler.url)._replace(path="/pgbouncer").geturl()
     with psycopg.connect(console, autocommit=True) as admin:
         admin.execute("RECONNECT")
+    urls = {"DATABASE_URL": pooled, "DIRECT_DATABASE_URL": own_url()}
     assert check("--deploy", **urls) == (0, EVERYTHING_IS_WELL)
 
     # A shorter one is as good, a longer one is not.
@@ -78,9 +84,7 @@ def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: Ow
 
 def test_a_direct_address_of_another_database_is_an_error(pooler: OwnPooler, role: str) -> None:
     other = urlsplit(own_url())._replace(path="/postgres").geturl()
-    code, printed = check("--deploy", DATABASE_URL=as_role(pooler.url, role), DIRECT_DATABASE_URL=other)
-    assert code == 1
-    assert "(shop.E003)" in printed
+    assert "shop.E003" in {error.id for error in found(url=as_role(pooler.url, role), direct_url=other)}
 
 
 def test_a_direct_address_where_nobody_answers_is_an_error(pooler: OwnPooler, role: str) -> None:

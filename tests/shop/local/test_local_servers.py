@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -18,15 +19,24 @@ from shop.local.directory_lock import DirectoryInUse
 from shop.local.ports import free_ports
 from shop.local.postgres import DataUnusable
 from shop.local.servers import EmbeddedServers
+from tests.embedded_servers import temporary_server_directory
 from tests.processes import descendants, living, wait_until
 
 
+@pytest.fixture(scope="module")
+def servers_of_the_file() -> Iterator[EmbeddedServers]:
+    with temporary_server_directory() as directory:
+        servers = EmbeddedServers(directory / "servers")
+        yield servers
+        servers.stop()
+
+
 @pytest.fixture
-def servers(server_directory: Path) -> Iterator[EmbeddedServers]:
-    servers = EmbeddedServers(server_directory / "servers")
-    servers.start()
-    yield servers
-    servers.stop()
+def servers(servers_of_the_file: EmbeddedServers) -> EmbeddedServers:
+    """They run. Their data is made once for all tests, which takes a second; who damages it mends it."""
+    if not all(process.running for process in servers_of_the_file.processes) or not servers_of_the_file.processes:
+        servers_of_the_file.start()
+    return servers_of_the_file
 
 
 def rows(servers: EmbeddedServers, query: str) -> list[tuple[object, ...]]:
@@ -82,14 +92,14 @@ def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:
         assert store.get("kept") == b"42"
 
 
-def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_start(server_directory: Path) -> None:
-    directory = server_directory / "servers"
+def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_start(servers: EmbeddedServers) -> None:
+    servers.stop()
     program = (
         "import sys, time; from pathlib import Path; from shop.local.servers import EmbeddedServers\n"
         "EmbeddedServers(Path(sys.argv[1])).start(); print('up', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program, str(directory)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, str(servers.directory)], stdout=subprocess.PIPE, text=True
     ) as supervisor:
         assert supervisor.stdout
         assert supervisor.stdout.readline() == "up\n"
@@ -97,13 +107,9 @@ def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_
         assert len(children) >= 3
         supervisor.kill()
 
-    servers = EmbeddedServers(directory)
     servers.start()
-    try:
-        assert rows(servers, "SELECT 1") == [(1,)]
-        wait_until(lambda: not living(pids=children), seconds_max=5)
-    finally:
-        servers.stop()
+    assert rows(servers, "SELECT 1") == [(1,)]
+    wait_until(lambda: not living(pids=children), seconds_max=5)
 
 
 def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
@@ -119,20 +125,28 @@ def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
 
 def test_data_of_another_postgresql_is_not_touched(servers: EmbeddedServers) -> None:
     servers.stop()
-    version = servers.directory / "postgres" / "PG_VERSION"
-    version.write_text("12\n")
-
-    with pytest.raises(DataUnusable, match="written by PostgreSQL 12, and this is PostgreSQL"):
-        servers.start()
+    with without(servers.directory / "postgres" / "PG_VERSION") as version:
+        version.write_text("12\n")
+        with pytest.raises(DataUnusable, match="written by PostgreSQL 12, and this is PostgreSQL"):
+            servers.start()
 
 
 def test_data_without_its_password_is_not_touched(servers: EmbeddedServers) -> None:
     servers.stop()
-    (servers.directory / "secrets.json").unlink()
+    with without(servers.directory / "secrets.json") as passwords:
+        with pytest.raises(DataUnusable, match="its password is gone"):
+            servers.start()
+        assert not passwords.exists()
 
-    with pytest.raises(DataUnusable, match="its password is gone"):
-        servers.start()
-    assert not (servers.directory / "secrets.json").exists()
+
+@contextmanager
+def without(path: Path) -> Iterator[Path]:
+    """The file is away for the length of a `with`."""
+    away = path.rename(path.with_suffix(".away"))
+    try:
+        yield path
+    finally:
+        away.replace(path)
 
 
 def test_an_interrupted_first_start_is_repeated(server_directory: Path) -> None:
@@ -147,8 +161,8 @@ def test_an_interrupted_first_start_is_repeated(server_directory: Path) -> None:
         servers.stop()
 
 
-def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = EmbeddedServers(server_directory / "servers")
+def test_a_port_taken_at_the_last_moment_is_replaced(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers.stop()
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", 0))
         stranger.listen()
@@ -157,8 +171,5 @@ def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, mon
         choices = iter([[taken, *free(count=2)], free(count=3)])
         monkeypatch.setattr(local_servers, "free_ports", lambda *, count: next(choices))
         servers.start()
-    try:
-        assert rows(servers, "SELECT 1") == [(1,)]
-        assert f":{taken}/" not in servers.environment()["DATABASE_URL"]
-    finally:
-        servers.stop()
+    assert rows(servers, "SELECT 1") == [(1,)]
+    assert f":{taken}/" not in servers.environment()["DATABASE_URL"]

@@ -18,12 +18,10 @@ import pytest
 
 from shop.configuration.redis_address import StoreKind
 from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read_settings, write_environment
+from shop.local.shop_processes import processes
 from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, living, wait_until
 from tests.steps.caller import ask
-
-# The tests share one shop; with xdist's `--dist loadgroup` they also stay with one of its workers.
-pytestmark = pytest.mark.xdist_group("make run")
 
 START_SECONDS_MAX = 180
 STOP_SECONDS_MAX = 15
@@ -51,6 +49,11 @@ class Run:
             return words in self.printed()
 
         wait_until(happened, seconds_max=seconds_max)
+
+    def interrupt(self) -> int:
+        """Ctrl-C, unless it has ended already. The exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(STOP_SECONDS_MAX)
 
     def pid_of(self, words: str) -> int:
         """The process that the supervisor started and whose command line has these words."""
@@ -85,11 +88,15 @@ def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
 
 
 def start_run(*, directory: Path, port: int) -> Run:
+    """With one web process, since each imports the whole shop, and with no place for pictures, of which a worker would
+    draw forty at the first start.
+    """
+    smaller = {"GRANIAN_WORKERS": "1", "MEDIA_ROOT": "/dev/null/media"}
     output = directory.with_suffix(".out")
     with output.open("w") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "shop.local.run"],
-            env=run_environment(directory=directory, PORT=str(port)),
+            env=run_environment(directory=directory, PORT=str(port), **smaller),
             stdout=file,
             stderr=subprocess.STDOUT,
             text=True,
@@ -175,15 +182,29 @@ def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
     assert ask(run.url, "/readyz").status == 200
 
 
-def test_ctrl_c_stops_all_a_second_start_keeps_what_was_there_and_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:
-    secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
+def test_ctrl_c_stops_all(run: Run) -> None:
     started = descendants(pid=run.process.pid)
     assert len(started) > 6
-    run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(STOP_SECONDS_MAX) == 0
+    assert run.interrupt() == 0
     assert not living(pids=started)
     assert "Traceback" not in run.printed()
 
+
+def test_a_request_to_stop_works_during_the_start(run: Run) -> None:
+    run.interrupt()
+    again = start_run(directory=run.directory, port=run.port)
+    again.wait_for("PostgreSQL")
+    started = descendants(pid=again.process.pid)
+
+    again.process.terminate()
+
+    assert again.process.wait(STOP_SECONDS_MAX) == 0
+    assert not living(pids=started)
+
+
+def test_a_second_start_keeps_what_was_there_and_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:
+    secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
+    run.interrupt()
     again = start_run(directory=run.directory, port=run.port)
     again.wait_for("Ctrl-C stops everything")
     assert (again.environment()["SECRET_KEY"], again.environment()["STAMPEDE_ADMIN_PASSWORD"]) == secrets_before
@@ -192,17 +213,6 @@ def test_ctrl_c_stops_all_a_second_start_keeps_what_was_there_and_kill_9_of_it_l
     again.process.kill()
     again.process.wait()
     wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
-
-
-def test_a_request_to_stop_works_during_the_start(server_directory: Path) -> None:
-    run = start_run(directory=server_directory / "stampede", port=free_port())
-    run.wait_for("PostgreSQL")
-    started = descendants(pid=run.process.pid)
-
-    run.process.terminate()
-
-    assert run.process.wait(STOP_SECONDS_MAX) == 0
-    assert not living(pids=started)
 
 
 def test_a_taken_port_is_named_before_anything_starts(server_directory: Path) -> None:
@@ -261,6 +271,19 @@ def test_the_kind_of_store_of_the_last_run_is_known(tmp_path: Path, url: str, ki
     settings = read_settings(environ={"STAMPEDE_DIRECTORY": str(tmp_path)}, directory=tmp_path)
     write_environment(settings=settings, urls={"SECKILL_REDIS_URL": url})
     assert last_store(directory=tmp_path) is kind
+
+
+def test_the_web_server_has_two_processes_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command() -> str:
+        started = processes(settings=read_settings(environ={}, directory=tmp_path), broker_url="memory://")
+        return next(" ".join(process.argv) for process in started if process.name == "web")
+
+    monkeypatch.delenv("GRANIAN_WORKERS", raising=False)
+    assert " --workers 2 " in command()
+    monkeypatch.setenv("GRANIAN_WORKERS", "5")
+    assert " --workers 5 " in command()
 
 
 def test_a_number_of_replicas_is_passed_on_to_our_own_store(tmp_path: Path) -> None:

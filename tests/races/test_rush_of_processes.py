@@ -1,21 +1,37 @@
-"""The ledger in a rush of real processes: exactly as many yeses as units, whatever else goes on at the same moment."""
+"""A rush of real processes: exactly as many yeses as units, and exactly as many pass as a limit allows.
+
+The processes are started once for all tests: each imports the whole shop.
+"""
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.utils import timezone
 
 from seckill import ledger
+from seckill.api.views import pass_body
 from seckill.ledger import Reservation
 from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
+from seckill.models import Sale
 from seckill.outcomes import Outcome
 from seckill.passes import passes
-from tests.races.racing_processes import Call, RacingProcesses
+from shop.http.rate_limits import LimitReached, take
+from tests.races.racing_processes import Call, RacingProcesses, racing_processes
 from tests.steps.store import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
+CALLS = 200
+
+
+@pytest.fixture(scope="module")
+def racers() -> Iterator[RacingProcesses]:
+    with racing_processes() as racers:
+        yield racers
 
 
 @pytest.fixture
@@ -145,3 +161,32 @@ def test_of_a_payment_and_an_expiry_at_once_exactly_one_wins(stored: StoredItem,
     assert (answers[Released.ALREADY_CONFIRMED], answers[Confirmed.HOLD_ENDED]) == (sold, ended)
     assert stored.counters() == (str(ended), "0", str(sold))
     stored.check_invariants()
+
+
+@pytest.mark.parametrize("rate", ["5/minute", "1/hour"])
+def test_of_200_parallel_calls_under_a_limit_exactly_that_many_pass(racers: RacingProcesses, rate: str) -> None:
+    answers = racers.race(take_of_limit, [{"rate": rate}] * CALLS)
+    limit = int(rate.partition("/")[0])
+    assert Counter(answers) == {"passed": limit, "refused": CALLS - limit}
+
+
+def take_of_limit(call: Call) -> str:
+    try:
+        take(action="a_race", rate=call["rate"], key="one buyer")
+    except LimitReached:
+        return "refused"
+    return "passed"
+
+
+def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_allows(racers: RacingProcesses) -> None:
+    answers = racers.race(ask_for_pass, [{"rate": "5/minute"}] * CALLS)
+    assert Counter(answers) == {"passed": 5, "refused": CALLS - 5}
+
+
+def ask_for_pass(call: Call) -> str:
+    settings.PASS_LIMIT = call["rate"]
+    try:
+        pass_body(sale=Sale(pk=1, closes_at=timezone.now()), item_id=1, buyer_id=1, network="192.0.2.1")
+    except LimitReached:
+        return "refused"
+    return "passed"
