@@ -234,6 +234,7 @@ def take(client: Client, action: Action, cast: Cast) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_refusals_without_page")
 def test_no_permission_leads_to_more_rights(client: Client, cast: Cast) -> None:
     client.force_login(cast.me)
     gained = []
