@@ -7,6 +7,7 @@ and the sign-in page from the web. The admin is for staff.
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -210,7 +211,9 @@ def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[
             if url.startswith("/api/"):
                 assert answer["WWW-Authenticate"], f"{method} {name}"
             else:
-                assert answer["Location"].startswith(reverse(settings.LOGIN_URL)), f"{method} {name}"
+                assert unquote(answer["Location"]).startswith(f"{reverse(settings.LOGIN_URL)}?next=/"), (
+                    f"{method} {name}"
+                )
         assert everything() == before, name
 
 
