@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.core.handlers import exception
+from django.db import OperationalError, connections
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -111,6 +112,16 @@ def _refusals_without_page(monkeypatch: pytest.MonkeyPatch) -> None:
         return HttpResponse(status=status)
 
     monkeypatch.setattr(exception, "get_exception_response", refusal)
+
+
+@pytest.fixture
+def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL is away."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(type(connections["default"]), "cursor", refused)
 
 
 @pytest.fixture

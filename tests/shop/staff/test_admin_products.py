@@ -162,26 +162,13 @@ class TestPictures:
     def _media(self, tmp_path: Any, settings: Settings) -> None:
         settings.MEDIA_ROOT = str(tmp_path)
 
-    def test_several_are_added_at_once_in_their_order(self, client: Client, product: Product) -> None:
-        files = [picture_file("front.png", size=(40, 30)), picture_file("back.png", size=(30, 40))]
-        assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
-        widths = [picture.image.width for picture in product.pictures.order_by("position")]
-        assert widths == [40, 30]
-
-    def test_later_ones_come_after_those_that_are_there(self, client: Client, product: Product) -> None:
-        for size in ((40, 30), (30, 40)):
-            picture = picture_file("picture.png", size=size)
-            client.post(admin_page(product), saved_page(product) | {"new_pictures": [picture]})
-        assert [picture.image.width for picture in product.pictures.order_by("position")] == [40, 30]
-
-    def test_what_is_no_picture_is_refused_by_its_name_and_nothing_is_saved(
+    def test_several_are_added_in_their_order_after_those_that_are_there(
         self, client: Client, product: Product
     ) -> None:
-        files = [picture_file("front.png"), SimpleUploadedFile("virus.png", b"<svg onload=alert(1)>", "image/png")]
-        response = client.post(admin_page(product), saved_page(product) | {"new_pictures": files})
-        (error,) = response.context["adminform"].form.errors["new_pictures"]
-        assert error.startswith("virus.png: ")
-        assert not product.pictures.exists()
+        for sizes in (((40, 30), (30, 40)), ((20, 30),)):
+            files = [picture_file("picture.png", size=size) for size in sizes]
+            assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
+        assert [picture.image.width for picture in product.pictures.order_by("position")] == [40, 30, 20]
 
     def test_one_that_is_too_large_is_refused(self, client: Client, product: Product, settings: Settings) -> None:
         settings.PICTURE_BYTES_MAX = 50
