@@ -58,22 +58,22 @@ def test_a_currency_without_decimals_has_none(client: Client, product: Product, 
     assert errors_of_rows(response) == [{"price_minor": ["A price in JPY has no decimals."]}]
 
 
-@pytest.mark.parametrize(
-    ("price", "sentence"),
-    [
-        ("", "This field is required."),
-        ("0", "The price must be above zero."),
-        ("-1", "The price must be above zero."),
-        ("1.999", "A price in CNY has at most 2 decimals."),
-        ("free", "Enter a number."),
-        ("Infinity", "Enter a number."),
-        ("9999999999999", "Ensure that there are no more than 12 digits in total."),
-        ("1e-9", "A price in CNY has at most 2 decimals."),
-    ],
-)
-def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None, price: str, sentence: str) -> None:
-    response = client.post(f"{PRODUCTS}add/", filled_page(new_row(price_minor=price)))
-    assert errors_of_rows(response) == [{"price_minor": [sentence]}]
+def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None) -> None:
+    sentences = {
+        "": "This field is required.",
+        "0": "The price must be above zero.",
+        "-1": "The price must be above zero.",
+        "1.999": "A price in CNY has at most 2 decimals.",
+        "free": "Enter a number.",
+        "Infinity": "Enter a number.",
+        "9999999999999": "Ensure that there are no more than 12 digits in total.",
+        "1e-9": "A price in CNY has at most 2 decimals.",
+    }
+    rows = [new_row(price_minor=price) for price in sentences]
+    errors = errors_of_rows(client.post(f"{PRODUCTS}add/", filled_page(*rows)))
+    assert dict(zip(sentences, errors, strict=True)) == {
+        price: {"price_minor": [sentence]} for price, sentence in sentences.items()
+    }
     assert not Product.objects.exists()
 
 
