@@ -192,12 +192,14 @@ def test_a_stranger_finds_nothing_and_changes_nothing(client: Client, stranger: 
 ENDED_BY_THE_FIRST_CALL = {"session-end"}
 
 
-@pytest.mark.parametrize("name", OWNED)
-def test_the_owner_does_find_it(as_buyer: Client, things: dict[str, Any], name: str) -> None:
-    codes = {method: answer.status_code for method, answer in answers(as_buyer, url_of(name, OWNED[name], things))}
-    # What the test sends is no address; a session that was ended is gone afterwards.
-    assert set(codes.values()) & {200, 201, 302, 400}, codes
-    assert 404 not in codes.values() or name in ENDED_BY_THE_FIRST_CALL, codes
+def test_the_owner_does_find_it(as_buyer: Client, things: dict[str, Any]) -> None:
+    # What ends a thing comes last, so that the others find it.
+    for name in sorted(OWNED, key=lambda name: name.endswith(("-cancel", "-delete", "-end"))):
+        url = url_of(name, OWNED[name], things)
+        codes = {method: answer.status_code for method, answer in answers(as_buyer, url)}
+        # What the test sends is no address; a session that was ended is gone afterwards.
+        assert set(codes.values()) & {200, 201, 302, 400}, (name, codes)
+        assert 404 not in codes.values() or name in ENDED_BY_THE_FIRST_CALL, (name, codes)
 
 
 def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[str, Any]) -> None:
