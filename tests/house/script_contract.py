@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from seckill.ledger_words import (
     Adjusted,
@@ -57,6 +58,7 @@ class Contract:
     example: str
 
 
+@cache
 def split(verb: str) -> tuple[str, str]:
     """Header and body; the header ends with the first line that is no comment."""
     lines = (LUA_DIR / f"{verb}.lua").read_text().splitlines()
@@ -64,6 +66,7 @@ def split(verb: str) -> tuple[str, str]:
     return "\n".join(line.removeprefix("--") for line in lines[:end]), "\n".join(lines[end:])
 
 
+@cache
 def contract_of(verb: str) -> Contract:
     match = re.fullmatch(
         r" (?P<sentence>.+?)\n\n KEYS\n(?P<keys>.+?)\n ARGV\n(?P<args>.+?)\n"

@@ -33,6 +33,9 @@ def names_above(floor: str, source: str) -> list[tuple[int, str]]:
     Celery asks for names of tasks, and a command line for `module:attribute`.
     """
     above = "|".join(FLOORS[FLOORS.index(floor) + 1 :])
+    # Most files have no such string, and parsing takes long.
+    if not re.search(rf"""["']({above})\.""", source):
+        return []
     dotted = re.compile(rf"({above})(\.[a-z_]\w*)+")
     found = [(line, text) for line, text in strings_in(source) if dotted.fullmatch(text)]
     # `orders.view_order` is a permission, not a module.

@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from django.db import OperationalError, connections
 from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
@@ -13,14 +12,6 @@ from shop.configuration.store_clients import redis_cache
 from tests.own_store import free_port
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise OperationalError("connection refused")
-
-    monkeypatch.setattr(type(connections["default"]), "cursor", refused)
 
 
 @pytest.mark.usefixtures("_no_database")

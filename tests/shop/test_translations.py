@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -52,6 +53,7 @@ def texts_of(app: str) -> Iterator[tuple[str, str]]:
                 yield eval(literal), str(path.relative_to(ROOT))  # a literal, by the pattern above
 
 
+@cache
 def catalogue_of(app: str) -> Catalog:
     with (ROOT / app / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po").open("rb") as file:
         return read_po(file, locale="zh_Hans")

@@ -214,11 +214,3 @@ def form_of(client: Client, **changes: Any) -> dict[str, Any]:
     hidden = {name: page.context[name] for name in ("key",)}
     seen = {"seen_total": page.context["contents"].total_minor, "shipping": page.context["chosen"].choice}
     return {**ADDRESS, "email": GUEST, **hidden, **seen, **changes}
-
-
-def guest_carts(count: int, **units_of: int) -> list[Holder]:
-    return [fill(Holder(), **units_of) for _ in range(count)]
-
-
-def new_key() -> str:
-    return str(uuid4())

@@ -5,6 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
+from django.core.handlers import exception
+from django.db import OperationalError, connections
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -99,6 +102,26 @@ def order(item: SaleItem, buyer: User) -> Order:
 def payment(order: Order) -> Payment:
     """A pending payment of the order, with an open page."""
     return payment_of(order)
+
+
+@pytest.fixture
+def _refusals_without_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test of many refusals: the page that explains each takes most of the time, and only the status counts."""
+
+    def refusal(_request: HttpRequest, _resolver: object, status: int, _error: Exception) -> HttpResponse:
+        return HttpResponse(status=status)
+
+    monkeypatch.setattr(exception, "get_exception_response", refusal)
+
+
+@pytest.fixture
+def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL is away."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(type(connections["default"]), "cursor", refused)
 
 
 @pytest.fixture

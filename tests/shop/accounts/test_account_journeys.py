@@ -152,8 +152,9 @@ def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(as_buy
     assert buyer.email == "new@example.com"
     assert list(EmailAddress.objects.values_list("email", "verified")) == [("new@example.com", True)]
     told = one_mail()
-    assert told.to == ["old@example.com"]
-    assert told.subject == "Your e-mail address was changed"
+    assert (told.to, told.subject) == (["old@example.com"], "Your e-mail address was changed")
+    assert "was changed from old@example.com to new@example.com" in str(told.body)
+    assert not AccountMail.objects.exists()
 
 
 def test_whoever_wants_no_mails_removes_the_address(as_buyer: Client, buyer: User) -> None:

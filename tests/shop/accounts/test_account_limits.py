@@ -10,12 +10,13 @@ from pytest_django import Settings
 from tests.steps.accounts import confirmed, send_mails, sign_up
 from tests.steps.at_once import at_once
 
+pytestmark = pytest.mark.django_db
+
 
 def ask_for_password(email: str, *, prefix: str = "", **headers: Any) -> Any:
     return Client().post(f"{prefix}/accounts/password/reset/", {"email": email}, **headers)
 
 
-@pytest.mark.django_db
 def test_sign_ups_from_one_address_are_limited_and_the_page_says_for_how_long(settings: Settings) -> None:
     settings.SIGN_UP_LIMIT = "3/10minutes"
     statuses = [sign_up(Client(), username=f"new-{number}").status_code for number in range(3)]
@@ -29,7 +30,6 @@ def test_sign_ups_from_one_address_are_limited_and_the_page_says_for_how_long(se
     assert not User.objects.filter(username="one-more").exists()
 
 
-@pytest.mark.django_db
 def test_trying_which_names_are_taken_is_limited_too(settings: Settings, buyer: User) -> None:
     settings.SIGN_UP_LIMIT = "3/10minutes"
     answers = [sign_up(Client(), username="buyer") for _ in range(4)]
@@ -37,7 +37,6 @@ def test_trying_which_names_are_taken_is_limited_too(settings: Settings, buyer: 
     assert "already exists" in answers[0].content.decode()
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("email", ["buyer@example.com", "nobody@example.com"])
 def test_one_mailbox_gets_few_mails_whoever_asks(buyer: User, email: str) -> None:
     confirmed(buyer, "buyer@example.com")
@@ -50,7 +49,6 @@ def test_one_mailbox_gets_few_mails_whoever_asks(buyer: User, email: str) -> Non
     assert len(send_mails()) == 3
 
 
-@pytest.mark.django_db
 def test_one_client_asks_for_few_mailboxes(settings: Settings) -> None:
     settings.PASSWORD_RESET_LIMIT_BY_ADDRESS = "5/10minutes"
     statuses = [ask_for_password(f"{number}@example.com").status_code for number in range(7)]
@@ -65,7 +63,6 @@ def test_of_twenty_requests_at_once_three_pass() -> None:
     assert len(send_mails()) == 3
 
 
-@pytest.mark.django_db
 def test_one_address_is_asked_to_confirm_once_in_three_minutes() -> None:
     for number in range(3):
         assert sign_up(Client(), username=f"new-{number}", email="mine@example.com").status_code == 302

@@ -3,15 +3,14 @@
 from typing import Any
 
 import pytest
-from allauth.account.models import EmailAddress
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
 from shop.accounts.address_book import save_address
 from shop.languages.buyer_language import store_language
-from shop.models import AccountMail, Address
-from tests.steps.accounts import confirmed, enter_password_again, link_in, one_mail, send_mails
+from shop.models import Address
+from tests.steps.accounts import confirmed, one_mail
 from tests.steps.buying import HANGZHOU
 from tests.steps.staff import admin_page, customer_page, employee
 
@@ -91,17 +90,3 @@ def test_a_former_address_hears_that_staff_have_changed_it(
     assert (mail.to, mail.subject) == (["old@example.com"], subject)
     assert sentence in str(mail.body)
     assert "new@example.com" not in str(mail.body)
-
-
-def test_a_former_address_hears_that_its_owner_has_changed_it(client: Client, buyer: User) -> None:
-    confirmed(buyer, "old@example.com")
-    client.force_login(buyer)
-    enter_password_again(client, "buyer-password")
-    client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
-    [to_confirm] = send_mails()
-    client.post(link_in(to_confirm))
-    assert list(EmailAddress.objects.values_list("email", flat=True)) == ["new@example.com"]
-    mail = one_mail()
-    assert mail.to == ["old@example.com"]
-    assert "was changed from old@example.com to new@example.com" in str(mail.body)
-    assert not AccountMail.objects.exists()

@@ -1,4 +1,4 @@
-"""Addresses, API tokens and sessions: a person's own, and nobody else's."""
+"""Addresses, API tokens and sessions of a person. tests/shop/test_owner_checks.py tries those of others."""
 
 from functools import partial
 from typing import Any
@@ -83,9 +83,10 @@ def test_one_address_is_the_default(as_buyer: Client, buyer: User) -> None:
         saved(buyer, country="cn")
 
 
-def test_there_are_at_most_twenty_addresses(as_buyer: Client) -> None:
-    for number in range(ADDRESSES_MAX):
-        add(as_buyer, name=f"name {number}")
+def test_there_are_at_most_twenty_addresses(as_buyer: Client, buyer: User) -> None:
+    for number in range(ADDRESSES_MAX - 1):
+        saved(buyer, name=f"name {number}")
+    add(as_buyer, name="the last")
     page = as_buyer.get("/accounts/addresses/").content.decode()
     assert "Add an address" not in page
     answer = as_buyer.post("/accounts/addresses/new/", ADDRESS, follow=True)
@@ -106,15 +107,11 @@ def test_forms_that_are_sent_at_once_make_one_default_and_no_more_than_twenty(bu
     assert Address.objects.filter(is_default=True).count() == 1
 
 
-def test_an_address_of_somebody_else_is_404(client: Client, buyer: User, stranger: User) -> None:
-    address = saved(buyer, is_default=True)
+def test_addresses_of_others_are_not_in_the_list(client: Client, buyer: User, stranger: User) -> None:
+    saved(buyer, is_default=True)
     client.force_login(stranger)
-    for path in (f"/accounts/addresses/{address.pk}/", f"/accounts/addresses/{address.pk}/delete/"):
-        assert client.get(path).status_code == 404
-        assert client.post(path, ADDRESS).status_code == 404
     assert client.get(f"/accounts/addresses/{uuid4()}/").status_code == 404
     assert "Tianshan" not in client.get("/accounts/addresses/").content.decode()
-    assert Address.objects.get() == address
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -175,23 +172,7 @@ def test_a_session_is_ended_from_another_browser(client: Client, buyer: User) ->
     assert [is_signed_in(browser) for browser in (client, phone, tablet)] == [True, False, False]
 
 
-def test_a_session_of_somebody_else_is_404(client: Client, buyer: User, stranger: User) -> None:
-    mine = Client()
-    sign_in(mine, login="buyer", password="buyer-password")
-    client.force_login(stranger)
-    assert client.post(f"/accounts/sessions/{UserSession.objects.get().pk}/end/").status_code == 404
-    assert is_signed_in(mine)
-
-
 PAGES = ("", "addresses/", "addresses/new/", "email/", "password/change/", "2fa/", "sessions/", "tokens/", "data/")
-STEPS = ("tokens/new/", "tokens/revoke/", "sessions/1/end/", "data/export/", "delete/")
-
-
-def test_without_signing_in_every_page_of_the_account_leads_to_the_sign_in_page(client: Client) -> None:
-    for path in (*PAGES, *STEPS):
-        for answer in (client.get(f"/accounts/{path}"), client.post(f"/accounts/{path}")):
-            assert answer.status_code == 302, path
-            assert answer["Location"].startswith("/accounts/login/?next=/accounts/"), path
 
 
 @pytest.mark.parametrize("path", PAGES)

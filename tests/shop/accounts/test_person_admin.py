@@ -5,15 +5,14 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from orders.models import Order
 from seckill.models import SaleItem
 from shop.languages.buyer_language import stored_language
 from tests.steps.accounts import confirmed, send_mails, sign_in
 from tests.steps.buying import make_orders
+from tests.steps.shop import statements, statements_for
 from tests.steps.staff import admin_page, customer_page, employee
 
 pytestmark = pytest.mark.django_db
@@ -61,17 +60,10 @@ def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, order: Ord
 
 
 def test_a_person_with_many_orders_costs_no_more_queries(as_manager: Client, buyer: User, item: SaleItem) -> None:
-
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert as_manager.get(customer_page(buyer)).status_code == 200
-        return len(captured)
-
     make_orders(1, buyer=buyer, item=item)
-    queries()
-    few = queries()
+    few = statements_for(as_manager, customer_page(buyer))
     make_orders(18, buyer=buyer, item=item)
-    assert queries() == few
+    assert statements(as_manager, customer_page(buyer)) == few
 
 
 def test_staff_who_may_change_a_customer_correct_address_name_and_language(client: Client, buyer: User) -> None:

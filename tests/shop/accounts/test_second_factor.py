@@ -53,7 +53,7 @@ def test_with_a_second_factor_the_password_is_not_enough(shop_manager: User, cli
     assert again.get("/admin/").status_code == 302
 
 
-def test_a_code_of_the_app_signs_in(shop_manager: User, client: Client) -> None:
+def test_a_code_of_the_app_signs_in_until_it_is_turned_off_again(shop_manager: User, client: Client) -> None:
     enter_password(client)
     secret, _codes = turn_on(client)
     other = Client()
@@ -61,11 +61,6 @@ def test_a_code_of_the_app_signs_in(shop_manager: User, client: Client) -> None:
     *_, latest = yield_hotp_counters_from_time()
     code = format_hotp_value(hotp_value(secret, latest))
     assert other.post("/accounts/2fa/authenticate/", {"code": code})["Location"] == "/admin/"
-
-
-def test_it_is_turned_off_again(shop_manager: User, client: Client) -> None:
-    enter_password(client)
-    turn_on(client)
     assert client.get("/accounts/2fa/recovery-codes/download/").status_code == 200
     client.post("/accounts/2fa/totp/deactivate/")
     assert not Authenticator.objects.exists()

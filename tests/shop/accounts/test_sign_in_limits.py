@@ -53,9 +53,9 @@ def checked() -> Iterator[mock.MagicMock]:
 
 
 @each_way
-def test_of_twelve_wrong_passwords_five_are_looked_at(sign_in: SignIn, checked: mock.MagicMock) -> None:
-    answers = [sign_in() for _ in range(12)]
-    assert [answer.status_code for answer in answers[5:]] == [429] * 7
+def test_of_seven_wrong_passwords_five_are_looked_at(sign_in: SignIn, checked: mock.MagicMock) -> None:
+    answers = [sign_in() for _ in range(7)]
+    assert [answer.status_code for answer in answers[5:]] == [429] * 2
     assert checked.call_count == 5
     assert all(1 <= int(answer["Retry-After"]) <= 300 for answer in answers[5:])
 
@@ -110,8 +110,8 @@ def test_signing_in_frees_no_attempts_of_the_address(buyer: User) -> None:
 def test_behind_one_proxy_two_addresses_are_limited_each_by_itself(
     sign_in: SignIn, settings: Settings, checked: mock.MagicMock
 ) -> None:
-    settings.TRUSTED_PROXIES = 1
-    for number in range(31):
+    settings.TRUSTED_PROXIES, settings.SIGN_IN_LIMIT_BY_ADDRESS = 1, "3/minute"
+    for number in range(4):
         limited = sign_in(username=f"name-{number}", REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR="198.51.100.7")
     assert limited.status_code == 429
     other = sign_in(username="somebody", REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR="198.51.100.8")
@@ -123,10 +123,10 @@ def test_behind_one_proxy_two_addresses_are_limited_each_by_itself(
 def test_a_written_header_gains_nothing(
     sign_in: SignIn, settings: Settings, checked: mock.MagicMock, proxies: int, forwarded_for: str
 ) -> None:
-    settings.TRUSTED_PROXIES = proxies
-    for number in range(33):
+    settings.TRUSTED_PROXIES, settings.SIGN_IN_LIMIT_BY_ADDRESS = proxies, "3/minute"
+    for number in range(5):
         sign_in(username=f"name-{number}", REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR=forwarded_for.format(number))
-    assert checked.call_count == 30
+    assert checked.call_count == 3
 
 
 @each_way
@@ -143,28 +143,23 @@ def test_a_failed_sign_in_is_logged_with_the_address_of_the_client(
     assert buyer.username not in str(failed)
 
 
-@pytest.fixture
-def _no_cache_server(settings: Settings) -> None:
+def without_cache_server() -> dict[str, Any]:
+    """The setting CACHES of a shop whose cache server is away."""
     nobody = urlsplit(shop_settings.REDIS_URL)._replace(netloc=f"127.0.0.1:{free_port()}").geturl()
-    settings.CACHES = {**shop_settings.CACHES, "default": redis_cache(nobody, timeout_seconds=1.0)}
+    return {**shop_settings.CACHES, "default": redis_cache(nobody, timeout_seconds=1.0)}
 
 
-@pytest.mark.usefixtures("_no_cache_server")
-def test_without_the_cache_server_each_process_counts_alone_and_says_so_once(checked: mock.MagicMock) -> None:
+def test_without_the_cache_server_each_process_counts_alone_and_says_so_once(
+    settings: Settings, checked: mock.MagicMock
+) -> None:
+    settings.CACHES = without_cache_server()
     with capture_logs() as logs:
-        answers = [by_api() for _ in range(12)]
-    assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 7
+        answers = [by_api() for _ in range(7)]
+    assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 2
     assert checked.call_count == 5
     assert [line["event"] for line in logs if line["event"].startswith("limits")] == ["limits_not_counted"]
-
-
-@pytest.mark.usefixtures("_no_cache_server")
-def test_without_the_cache_server_this_process_counts_alone() -> None:
-    for _ in range(5):
-        rate_limits.take(action="a_test", rate="5/minute", key="buyer")
-    with pytest.raises(rate_limits.LimitReached):
-        rate_limits.take(action="a_test", rate="5/minute", key="buyer")
-    rate_limits.take(action="a_test", rate="5/minute", key="rival")
+    # Each name by itself.
+    assert by_api(username="rival").status_code == 401
 
 
 def test_a_cache_server_that_is_back_counts_again_and_says_so(settings: Settings) -> None:
@@ -172,9 +167,8 @@ def test_a_cache_server_that_is_back_counts_again_and_says_so(settings: Settings
         rate_limits.take(action="a_test", rate="2/minute", key="buyer")
 
     with mock.patch.dict(settings.CACHES), capture_logs() as logs:
-        nobody = urlsplit(shop_settings.REDIS_URL)._replace(netloc=f"127.0.0.1:{free_port()}").geturl()
         here = settings.CACHES
-        settings.CACHES = {**here, "default": redis_cache(nobody, timeout_seconds=1.0)}
+        settings.CACHES = without_cache_server()
         take()
         settings.CACHES = here
         take()

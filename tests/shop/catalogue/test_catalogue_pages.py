@@ -135,15 +135,15 @@ def test_a_list_is_filtered_and_sorted(client: Client, cups: Category) -> None:
 
 
 def test_a_list_has_pages_that_keep_the_filters(client: Client) -> None:
-    for number in range(PAGE_SIZE * 2 + 1):
+    for number in range(PAGE_SIZE + 1):
         make_product(slug=f"p{number}", name=f"Lamp {number:02}", price_minor=100 + number)
     first = page(client, "/products/?sort=price&available=on")
     assert len(names_in(first)) == PAGE_SIZE
-    assert f"{PAGE_SIZE * 2 + 1} products" in first
+    assert f"{PAGE_SIZE + 1} products" in first
     assert "?sort=price&amp;available=on&amp;page=2" in first
-    last = page(client, "/products/?sort=price&page=3")
-    assert names_in(last) == [f"Lamp {PAGE_SIZE * 2:02}"]
-    for wrong in ("4", "0", "-1", "x", "99999", "１"):
+    last = page(client, "/products/?sort=price&page=2")
+    assert names_in(last) == [f"Lamp {PAGE_SIZE:02}"]
+    for wrong in ("3", "0", "-1", "x", "99999", "１"):
         page(client, f"/products/?page={wrong}", status=404)
 
 
@@ -218,7 +218,7 @@ def test_the_number_of_queries_is_constant(
     client: Client, cups: Category, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     addresses = {"/products/b/": 6, "/categories/cups/": 7, "/products/?sort=price&available=on": 7}
-    for size in (3, 40):
+    for size in (3, 13):
         for number in range(Product.objects.count(), size):
             product = make_product(slug=f"p{number}", name=f"Cup {number}", price_minor=1, category=cups)
             Variant.objects.create(product=product, sku=f"second-{number}", price_minor=2)

@@ -33,12 +33,11 @@ def test_pictures_are_drawn_some_at_a_time_and_once(
 ) -> None:
     settings.MEDIA_ROOT = str(tmp_path)
     for module in (loading, drawings):
-        monkeypatch.setattr(module, "PRODUCTS", PRODUCTS[:3])
-    monkeypatch.setattr(drawings, "PRODUCTS_AT_ONCE", 2)
+        monkeypatch.setattr(module, "PRODUCTS", PRODUCTS[:2])
+    monkeypatch.setattr(drawings, "PRODUCTS_AT_ONCE", 1)
     loading.load_goods()
-    first = drawings.draw_some_pictures()
-    assert first == sum(len(drawings.pictures_of(product)) for product in PRODUCTS[:2])
-    assert drawings.load_pictures() == len(drawings.pictures_of(PRODUCTS[2]))
+    first, second = (len(drawings.pictures_of(product)) for product in PRODUCTS[:2])
+    assert (drawings.draw_some_pictures(), drawings.load_pictures()) == (first, second)
     assert drawings.load_pictures() == 0
     picture = Picture.objects.first()
     assert picture is not None

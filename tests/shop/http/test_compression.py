@@ -13,17 +13,12 @@ from orders.models import Order
 from seckill.models import SaleItem
 from shop.http.compression import Compression
 from shop.models import Product
-from tests.steps.buying import order_of, reserve_by_api, signed_in
+from tests.steps.buying import reserve_by_api, signed_in
 from tests.steps.cast import PassFor
 
 pytestmark = pytest.mark.django_db
 
 ZIPPED: Any = {"HTTP_ACCEPT_ENCODING": "gzip"}
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
 
 
 def test_personal_pages_and_answers_are_compressed(client: Client, order: Order, buyer: User) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connections
 from django.test import Client
 from pytest_django import Settings
 
@@ -33,14 +32,6 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[logging.LogRecord]]
     logging.getLogger().addHandler(writer)
     yield written
     logging.getLogger().removeHandler(writer)
-
-
-@pytest.fixture
-def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise OperationalError("connection refused")
-
-    monkeypatch.setattr(type(connections["default"]), "cursor", refused)
 
 
 def event_of(line: logging.LogRecord) -> str:

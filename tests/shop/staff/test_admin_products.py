@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from shop.models import Category, Product, StockChange, Variant
 from tests.steps.product_page import PRODUCTS, filled_page, new_row, saved_page
-from tests.steps.shop import make_product, statements_for, variant_of
+from tests.steps.shop import make_product, statements, statements_for, variant_of
 from tests.steps.staff import admin_page, employee, errors_of_rows, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -58,22 +58,22 @@ def test_a_currency_without_decimals_has_none(client: Client, product: Product, 
     assert errors_of_rows(response) == [{"price_minor": ["A price in JPY has no decimals."]}]
 
 
-@pytest.mark.parametrize(
-    ("price", "sentence"),
-    [
-        ("", "This field is required."),
-        ("0", "The price must be above zero."),
-        ("-1", "The price must be above zero."),
-        ("1.999", "A price in CNY has at most 2 decimals."),
-        ("free", "Enter a number."),
-        ("Infinity", "Enter a number."),
-        ("9999999999999", "Ensure that there are no more than 12 digits in total."),
-        ("1e-9", "A price in CNY has at most 2 decimals."),
-    ],
-)
-def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None, price: str, sentence: str) -> None:
-    response = client.post(f"{PRODUCTS}add/", filled_page(new_row(price_minor=price)))
-    assert errors_of_rows(response) == [{"price_minor": [sentence]}]
+def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None) -> None:
+    sentences = {
+        "": "This field is required.",
+        "0": "The price must be above zero.",
+        "-1": "The price must be above zero.",
+        "1.999": "A price in CNY has at most 2 decimals.",
+        "free": "Enter a number.",
+        "Infinity": "Enter a number.",
+        "9999999999999": "Ensure that there are no more than 12 digits in total.",
+        "1e-9": "A price in CNY has at most 2 decimals.",
+    }
+    rows = [new_row(price_minor=price) for price in sentences]
+    errors = errors_of_rows(client.post(f"{PRODUCTS}add/", filled_page(*rows)))
+    assert dict(zip(sentences, errors, strict=True)) == {
+        price: {"price_minor": [sentence]} for price, sentence in sentences.items()
+    }
     assert not Product.objects.exists()
 
 
@@ -162,26 +162,13 @@ class TestPictures:
     def _media(self, tmp_path: Any, settings: Settings) -> None:
         settings.MEDIA_ROOT = str(tmp_path)
 
-    def test_several_are_added_at_once_in_their_order(self, client: Client, product: Product) -> None:
-        files = [picture_file("front.png", size=(40, 30)), picture_file("back.png", size=(30, 40))]
-        assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
-        widths = [picture.image.width for picture in product.pictures.order_by("position")]
-        assert widths == [40, 30]
-
-    def test_later_ones_come_after_those_that_are_there(self, client: Client, product: Product) -> None:
-        for size in ((40, 30), (30, 40)):
-            picture = picture_file("picture.png", size=size)
-            client.post(admin_page(product), saved_page(product) | {"new_pictures": [picture]})
-        assert [picture.image.width for picture in product.pictures.order_by("position")] == [40, 30]
-
-    def test_what_is_no_picture_is_refused_by_its_name_and_nothing_is_saved(
+    def test_several_are_added_in_their_order_after_those_that_are_there(
         self, client: Client, product: Product
     ) -> None:
-        files = [picture_file("front.png"), SimpleUploadedFile("virus.png", b"<svg onload=alert(1)>", "image/png")]
-        response = client.post(admin_page(product), saved_page(product) | {"new_pictures": files})
-        (error,) = response.context["adminform"].form.errors["new_pictures"]
-        assert error.startswith("virus.png: ")
-        assert not product.pictures.exists()
+        for sizes in (((40, 30), (30, 40)), ((20, 30),)):
+            files = [picture_file("picture.png", size=size) for size in sizes]
+            assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
+        assert [picture.image.width for picture in product.pictures.order_by("position")] == [40, 30, 20]
 
     def test_one_that_is_too_large_is_refused(self, client: Client, product: Product, settings: Settings) -> None:
         settings.PICTURE_BYTES_MAX = 50
@@ -199,10 +186,10 @@ def test_no_page_makes_more_queries_where_there_are_more_products(client: Client
     pages += ["/admin/shop/variant/", admin_page(product)]
     add_products(range(2), category=product.category)
     few = {page: statements_for(client, page) for page in pages}
-    add_products(range(2, 62), category=product.category)
-    for number in range(12):
+    add_products(range(2, 12), category=product.category)
+    for number in range(6):
         Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
-    assert {page: statements_for(client, page) for page in pages} == few
+    assert {page: statements(client, page) for page in pages} == few
 
 
 def add_products(numbers: range, *, category: Category | None) -> None:

@@ -139,7 +139,7 @@ class TestStock:
         assert variant.available == 7
 
     def test_a_wrong_line_is_refused(self, client: Client, variant: Variant) -> None:
-        for row, sentence in (
+        wrong = (
             ({"sku": "NOBODY", "change": "1"}, "There is no variant with the SKU “NOBODY”."),
             ({"change": "many"}, "“many” in “change” is no whole number."),
             ({"count": "-1"}, "A count cannot be negative."),
@@ -148,8 +148,10 @@ class TestStock:
             ({"count": "1", "change": "1"}, "Fill in “count” or “change”, not both."),
             ({"count": "1"}, "Checkouts hold 2 units, so the stock cannot be lower."),
             ({"change": "1", "reason": " "}, "Enter a reason for the journal, for all lines or in this column."),
-        ):
-            assert errors_by_line(upload(client, STOCK, {"sku": variant.sku} | row)) == {1: [sentence]}
+        )
+        whole = {"sku": variant.sku, "count": "", "change": "", "reason": "delivery"}
+        errors = errors_by_line(upload(client, STOCK, *(whole | row for row, _sentence in wrong)))
+        assert errors == {line: [sentence] for line, (_row, sentence) in enumerate(wrong, 1)}
 
     def test_one_reason_may_be_given_for_all_lines(self, client: Client, variant: Variant) -> None:
         row = {"sku": variant.sku, "change": "1", "reason": ""}
