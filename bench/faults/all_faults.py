@@ -157,5 +157,5 @@ ON_REQUEST: tuple[type[Fault], ...] = (
     promises.TwentyClusterPrimariesKilled,
 )
 BY_NAME = {kind.name: kind for kind in (*FAULTS, *ON_REQUEST)}
-# A few short ones of different kinds.
-QUICK = ("web-killed-after-script", "worker-killed-after-commit", "store-killed", "answer-lost-from-store")
+# A few short ones of different kinds, two at once: both must happen, and a pair takes no longer than one of them.
+QUICK = ("store-killed+web-killed-after-script", "answer-lost-from-store+worker-killed-after-commit")

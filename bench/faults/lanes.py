@@ -20,6 +20,8 @@ from shop.local.shop_processes import ROOT
 
 # A line of progress begins with the time. The tables of the lanes are not shown: theirs is one.
 PROGRESS = re.compile(r" *\d+\.\d s  ")
+# The program of each lane, before its directory and its faults.
+HARNESS = (sys.executable, "-m", "bench.faults")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Lane:
 
     def follow(self, tell: Callable[[str], None]) -> None:
         """Tell its progress until it ends."""
-        with self.log.open("w") as log:
-            for line in output_of(self.process):
+        with self.log.open("w") as log, output_of(self.process) as output:
+            for line in output:
                 log.write(line)
                 log.flush()
                 if PROGRESS.match(line):
@@ -85,7 +87,7 @@ def start_lane(directory: Path, options: Sequence[str]) -> Lane:
     """In a session of its own: Ctrl-C reaches it once, from this process."""
     directory.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "bench.faults", "--directory", str(directory), *options],
+        [*HARNESS, "--directory", str(directory), *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
