@@ -18,7 +18,7 @@ from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import width_of
-from tests.browser.delivery_address import start_payment
+from tests.browser.order_to_pay import start_payment
 from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.shop import make_item, make_product, variant_of
