@@ -1,6 +1,7 @@
 """The shop's web server for tests: each of its processes forgets the pages that it keeps when a test begins.
 
-Without it, each test in a browser waited a second until they were too old.
+Without it, each test in a browser waited a second until they were too old. And it asks for a small proof of work: a
+browser computed one of the real size for seconds, on a busy machine for a minute.
 """
 
 import asyncio
@@ -12,7 +13,10 @@ from web.rsgi import application as shop
 from web.rsgi import shells
 
 # isort: split
+from seckill.guards import proof_of_work
 from shop.catalogue import category_tree
+
+proof_of_work.TRIES = 100
 
 # The path of a file that grows when a test begins (tests/shared_shop.py).
 FORGET_FILE = os.environ["FORGET_FILE"]

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from shop.accounts import sign_in_hint
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+LEAN_CHROMIUM = Path(__file__).with_name("chromium.sh")
 
 
 def reason_for_no_browser() -> str | None:
@@ -51,7 +53,8 @@ def _a_browser_that_can_be_driven() -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     # No sandbox: in a container, where tests may run as root, Chromium has none and would not start.
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": arguments}
+    env = {**os.environ, "CHROMIUM": CHROMIUM or ""}
+    return {**browser_type_launch_args, "executable_path": LEAN_CHROMIUM, "args": arguments, "env": env}
 
 
 # The fixtures of the plugin last as long as the run. These end with the tests in a browser: Playwright keeps an event

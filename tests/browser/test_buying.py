@@ -18,6 +18,7 @@ from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
 from tests.browser.conftest import focus_by_tab
+from tests.browser.order_to_pay import open_order, order_to_pay
 from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -165,9 +166,7 @@ def test_whoever_is_signed_out_meanwhile_is_led_to_sign_in(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
+    open_order(page, live_shop, order_to_pay(item, buyer))
     page.context.clear_cookies(name="sessionid")
     page.wait_for_url(re.compile(r"/accounts/login/\?next=/orders/"))
     expect(page.locator("h1")).to_have_text("Sign in")

@@ -12,7 +12,7 @@ from seckill import ledger
 from seckill.models import SaleItem
 from shop.models import Address, Product
 from tests.browser.conftest import width_of
-from tests.browser.delivery_address import fill_address, start_payment
+from tests.browser.order_to_pay import fill_address, open_order, order_to_pay, start_payment
 from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.buying import ADDRESS
@@ -23,16 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SignIn = Callable[[BrowserContext, User], None]
 
 AN_ORDER = re.compile(r"/orders/[0-9a-f-]{36}/(\?payment=\w+)?$")
-
-
-def reserve(page: Page, live_shop: str, item: SaleItem, *, by_hand: bool = False) -> None:
-    """Press the button of the sale and come to the order. `by_hand`: without JavaScript, on a page in between."""
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    page.click("[data-buy]")
-    if by_hand:
-        page.wait_for_url("**/reserve/**")
-        page.click("[data-buy]")
-    page.wait_for_url(AN_ORDER)
 
 
 def press(page: Page, button: str) -> None:
@@ -84,7 +74,7 @@ def test_after_a_declined_payment_the_buyer_pays_with_another(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    reserve(page, live_shop, item)
+    open_order(page, live_shop, order_to_pay(item, buyer))
     start_payment(page)
     press(page, "decline")
     again = page.get_by_role("button", name="Try paying again")
@@ -99,7 +89,7 @@ def test_whoever_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    reserve(page, live_shop, item)
+    open_order(page, live_shop, order_to_pay(item, buyer))
     start_payment(page)
     page.wait_for_url("**/pay/simulated/*/")
     first = page.url
@@ -123,7 +113,7 @@ def test_cancelling_is_asked_once_and_can_be_done_by_keyboard(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    reserve(page, live_shop, item)
+    open_order(page, live_shop, order_to_pay(item, buyer))
     page.focus("#cancel")
     page.keyboard.press("Enter")
     page.wait_for_url("**/cancel/")
@@ -149,11 +139,11 @@ def test_without_javascript_and_on_a_phone_it_all_works_too(
     )
     sign_in(phone, buyer)
     page = phone.new_page()
-    reserve(page, f"{live_shop}/zh-hans", item, by_hand=True)
-    order = page.url
+    order, shop = order_to_pay(item, buyer), f"{live_shop}/zh-hans"
+    open_order(page, shop, order)
     page.click("#cancel")
     expect(page.locator("h1")).to_have_text("取消此订单？")
-    page.goto(order)
+    open_order(page, shop, order)
     start_payment(page)
     press(page, "pay")
 

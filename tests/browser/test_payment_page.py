@@ -1,7 +1,6 @@
 """The simulated payment page in a browser: on a phone, by keyboard, in Chinese, without JavaScript."""
 
 import re
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +9,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
-from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes import passes
+from tests.browser.order_to_pay import order_to_pay
+from tests.processes import wait_until
 
 SignIn = Callable[[BrowserContext, User], None]
 
@@ -20,14 +19,8 @@ PHONE = {"width": 360, "height": 640}
 
 
 def payment_page(item: SaleItem, buyer: User) -> Payment:
-    """A payment whose page is open; the order comes the usual way, through the shop's own worker."""
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    give_up_s = time.monotonic() + 30
-    while not Order.objects.filter(reservation_id=reservation_id).exists():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.1)
-    start = sessions.start(order_id=Order.objects.get(reservation_id=reservation_id).pk, idempotency_key="key")
+    """A payment whose page is open."""
+    start = sessions.start(order_id=order_to_pay(item, buyer).pk, idempotency_key="key")
     assert start.payment is not None
     return start.payment
 
@@ -71,10 +64,6 @@ def test_a_payment_in_chinese_without_javascript(
     expect(page.get_by_role("heading", name="模拟支付")).to_be_visible()
     page.locator(f"[value={action}]").click()
     expect(page).to_have_url(re.compile(payment.order.get_absolute_url()))
-    give_up_s = time.monotonic() + 30
-    ended = Payment.objects.filter(pk=payment.pk).exclude(status=Payment.Status.PENDING)
-    while not ended.exists():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.1)
+    wait_until(Payment.objects.filter(pk=payment.pk).exclude(status=Payment.Status.PENDING).exists, seconds_max=30)
     assert Order.objects.get().status == status
     context.close()

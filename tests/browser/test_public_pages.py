@@ -12,14 +12,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, e
 
 from orders.life import lifecycle
 from orders.models import Order
-from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import focus_by_tab
-from tests.processes import wait_until
-from tests.steps.buying import order_of
+from tests.browser.order_to_pay import order_to_pay
 from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,9 +48,7 @@ def test_the_header_says_who_is_signed_in_and_signs_out(
     assert calls == []
     # When they are signed in, and an order awaits payment
     sign_in(page.context, buyer)
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    wait_until(lambda: Order.objects.filter(reservation_id=reservation_id).exists(), seconds_max=20)
+    order_to_pay(item, buyer)
     page.goto(f"{live_shop}/")
     # Then the same page says so
     expect(page.locator("[data-user-name]")).to_have_text("buyer")
@@ -89,7 +84,7 @@ def test_a_visitor_of_what_is_sold_out_is_offered_a_mail_and_no_sign_in(
     live_shop: str, page: Page, rival: User, product: Product
 ) -> None:
     item = make_item(product, quantity=1)
-    assert lifecycle.pay(order_id=order_of(item, rival).pk)
+    assert lifecycle.pay(order_id=order_to_pay(item, rival).pk)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     expect(page.get_by_role("link", name="Tell me when it is back")).to_be_visible()
     expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()

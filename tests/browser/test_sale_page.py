@@ -11,14 +11,14 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from orders.life import lifecycle
-from orders.models import Order, OrderStatus
+from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import width_of
-from tests.browser.delivery_address import start_payment
+from tests.browser.order_to_pay import open_order, order_to_pay, start_payment
 from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.shop import make_item, make_product, variant_of
@@ -73,8 +73,9 @@ def test_a_refusal_at_the_limit_says_how_many_are_still_possible(
     assert choices(page) == ["1", "2"]
     expect(page.locator("[name=units]")).to_have_value("2")
     assert width_of(page) == 360
-    page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
+    with page.expect_response("**/reservations/") as reserved:
+        page.click("[data-buy]")
+    assert reserved.value.json()["units"] == 2
     context.close()
 
 
@@ -145,41 +146,30 @@ def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the
     assert choices(second) == ["1"]
 
 
-def test_a_reload_of_a_waiting_page_keeps_the_chosen_units(
+def test_a_waiting_page_keeps_the_chosen_units_over_a_reload_and_shows_both_items_that_it_reserved(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
-    # Given a page that waits for the start with two units, one less than chosen at first
-    item = make_item(product, per_buyer_max=3, opens_in_seconds=15)
-    sign_in(page.context, buyer)
-    open_sale(page, live_shop, item)
-    page.select_option("[name=units]", "3")
-    page.click("[data-buy]")
-    page.select_option("[name=units]", "2")
-    # When it is reloaded
-    page.reload()
-    # Then it still waits, and reserves two
-    expect(page.locator("[name=units]")).to_have_value("2")
-    expect(page.locator("[data-outcome]")).to_contain_text("This page will reserve 2 × Longjing tea")
-    page.wait_for_url("**/orders/*/", timeout=40_000)
-    assert Order.objects.get().lines.get().units == 2
-
-
-def test_two_items_reserved_at_the_opening_are_both_shown(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
-) -> None:
-    # Given a page that waits for the start with two items
-    item = make_item(product, opens_in_seconds=15, published=False)
+    # Given a page that waits for the start with two items, of one with fewer units than chosen at first
+    item = make_item(product, per_buyer_max=3, opens_in_seconds=15, published=False)
     other = make_product(name="Teapot", slug="teapot", price_minor=9900)
     SaleItem.objects.create(sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=5)
     publish_sale(sale_id=item.sale_id)
     sign_in(page.context, buyer)
     open_sale(page, live_shop, item)
+    page.select_option("[name=units]", "3")
     for button in page.locator("[data-buy]").all():
         button.click()
+    page.select_option("[name=units]", "2")
+    # When it is reloaded, then it still waits
+    page.reload()
+    expect(page.locator("[name=units]")).to_have_value("2")
+    for words in ("2 × Longjing tea", "1 × Teapot"):
+        expect(page.get_by_text(f"This page will reserve {words}")).to_be_visible()
     # When both are reserved, then the buyer comes to a page with both, each with its countdown
     page.wait_for_url(MY_ORDERS, timeout=40_000)
     expect(page.locator("[data-order]")).to_have_count(2, timeout=15_000)
     expect(page.locator("[data-order] .countdown")).to_have_count(2)
+    assert sorted(OrderLine.objects.values_list("units", flat=True)) == [1, 2]
     # And the page of one order shows the other
     page.get_by_role("link", name="Teapot").click()
     expect(page.locator(".note")).to_contain_text("Another order is awaiting payment: Longjing tea")
@@ -209,33 +199,29 @@ def test_a_refusal_does_not_stay_when_units_have_come_back(
     expect(outcome).to_be_empty(timeout=10_000)
 
 
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (OrderStatus.SHIPPED, "Paid. Thank you!"),
-        (OrderStatus.COMPLETED, "Paid. Thank you!"),
-        (OrderStatus.REFUND_DUE, None),
-    ],
-)
 def test_after_a_reload_an_order_that_went_on_is_not_said_to_be_held(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product, status: OrderStatus, words: str | None
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
     item = make_item(product, per_buyer_max=2)
     sign_in(page.context, buyer)
     open_sale(page, live_shop, item)
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
-    Order.objects.update(status=status, ended_at=timezone.now(), settled_at=timezone.now())
-    with page.expect_response("**/api/v1/reservations/*/"):
-        open_sale(page, live_shop, item)
     outcome = page.locator("[data-outcome]")
-    if words:
-        expect(outcome).to_contain_text(words)
-    else:
-        # An order that ended leaves the page as it was before.
-        expect(page.locator("[data-buy]")).to_have_text("Reserve now")
-        expect(outcome).to_be_empty()
-    expect(outcome).not_to_contain_text("Held for you")
+
+    def reload_when(status: OrderStatus) -> None:
+        Order.objects.update(status=status, ended_at=timezone.now(), settled_at=timezone.now())
+        with page.expect_response("**/api/v1/reservations/*/"):
+            open_sale(page, live_shop, item)
+
+    for status in (OrderStatus.SHIPPED, OrderStatus.COMPLETED):
+        reload_when(status)
+        expect(outcome, status).to_contain_text("Paid. Thank you!")
+        expect(outcome, status).not_to_contain_text("Held for you")
+    # An order that ended leaves the page as it was before.
+    reload_when(OrderStatus.REFUND_DUE)
+    expect(page.locator("[data-buy]")).to_have_text("Reserve now")
+    expect(outcome).to_be_empty()
 
 
 def test_without_javascript_the_page_leads_through_the_sale(
@@ -271,17 +257,16 @@ def test_an_expired_order_leads_back_to_its_item(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    open_sale(page, live_shop, item)
-    page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
-    order = page.url
+    order = order_to_pay(item, buyer)
+    open_order(page, live_shop, order)
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     expect(page.locator(".status")).to_have_text("expired", timeout=20_000)
     page.get_by_role("link", name="See whether units are left").click()
     page.wait_for_url(f"**/sales/{item.sale_id}/#item-{item.pk}")
     expect(page.locator("[data-buy]")).to_have_text("Reserve now")
     Sale.objects.update(closes_at=timezone.now())
-    page.goto(order)
+    open_order(page, live_shop, order)
+    expect(page.locator(".status")).to_have_text("expired")
     expect(page.get_by_role("link", name="See whether units are left")).to_have_count(0)
 
 
@@ -290,9 +275,7 @@ def test_a_buyer_who_pays_late_sees_what_becomes_of_the_money(
 ) -> None:
     # Given a buyer who pays slowly, and whose deadline passes while the money is on its way
     sign_in(page.context, buyer)
-    open_sale(page, live_shop, item)
-    page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
+    open_order(page, live_shop, order_to_pay(item, buyer))
     start_payment(page)
     page.click("button[value=pay_slowly]")
     page.wait_for_url("**/orders/*/?payment=returned")
@@ -309,9 +292,7 @@ def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    open_sale(page, live_shop, item)
-    page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
+    open_order(page, live_shop, order_to_pay(item, buyer))
     start_payment(page)
     page.wait_for_url("**/pay/simulated/*/")
     page.go_back()

@@ -24,7 +24,7 @@ def proven(product: Product) -> SaleItem:
     return guarded_by(make_item(product), proof_of_work=True)
 
 
-def test_a_buyer_of_an_open_sale_waits_some_seconds_and_has_reserved(
+def test_a_buyer_of_an_open_sale_has_a_proof_computed_and_has_reserved(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, proven: SaleItem
 ) -> None:
     complaints: list[str] = []

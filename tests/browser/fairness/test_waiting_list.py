@@ -6,12 +6,11 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from orders import tasks
-from orders.life import lifecycle
+from orders.life import intake, lifecycle
 from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.steps.buying import order_of
+from tests.browser.order_to_pay import order_to_pay
 from tests.steps.shop import make_item
 from tests.steps.waiting import join, waiting
 
@@ -25,7 +24,7 @@ def item(product: Product, rival: User) -> SaleItem:
     """One unit, which the rival holds, and a waiting list."""
     item = make_item(product, quantity=1, waiting_list=True)
     sweep_lines()
-    order_of(item, rival)
+    order_to_pay(item, rival)
     return item
 
 
@@ -52,7 +51,7 @@ def test_who_joins_sees_the_place_and_gets_the_units(
     # When the one before gets the unit and cancels it, it comes here.
     lifecycle.cancel(order_id=rival.orders.get().pk)
     expect(said).to_contain_text("You are number 1 in line", timeout=15_000)
-    tasks.drain_outbox(item_id=item.pk)
+    intake.drain_all(item_id=item.pk)
     lifecycle.cancel(order_id=stranger.orders.get(reservation_id=first).pk)
     expect(said).to_contain_text("Reserved for you: 1 × Longjing tea", timeout=15_000)
     expect(page.locator("[data-line]")).to_be_hidden()
@@ -84,7 +83,7 @@ def test_a_sale_without_a_line_offers_none(
     live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
 ) -> None:
     item = make_item(product, quantity=1)
-    order_of(item, rival)
+    order_to_pay(item, rival)
     context = browser.new_context(locale="en-GB")
     sign_in(context, buyer)
     page = context.new_page()

@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.utils.crypto import get_random_string
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
-from seckill.models import SaleItem
 from shop.models import Product
 from tests.browser.conftest import width_of
 from tests.steps.guarding import guarded_by
@@ -20,30 +19,42 @@ SignIn = Callable[[BrowserContext, User], None]
 CALLED_MS = 60_000
 
 
-@pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    return make_item(product, quantity=2, opens_in_seconds=12, has_room=True)
-
-
-def test_the_page_waits_for_its_place_and_goes_on_when_it_is_called(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, waiting: SaleItem
+def test_pages_wait_for_their_places_and_go_on_when_they_are_called_with_javascript_and_without(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
 ) -> None:
+    waiting = make_item(product, quantity=2, opens_in_seconds=15, has_room=True)
     # Given a buyer with the sale on a phone, in two tabs
-    context = browser.new_context(locale="en-GB", viewport={"width": 360, "height": 740})
-    sign_in(context, buyer)
-    first, second = context.new_page(), context.new_page()
-    for page in (first, second):
-        page.goto(f"{live_shop}/sales/{waiting.sale_id}/")
-        expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
-        expect(page.locator("[data-buy]")).to_have_text("Not your turn yet")
-        expect(page.locator("[data-buy]")).to_be_disabled()
-    assert width_of(first) <= 360
-    # When the sale has opened and the place is called
-    for page in (first, second):
-        expect(page.locator("[data-room-headline]")).to_have_text("It is your turn", timeout=CALLED_MS)
-    # Then the buyer reserves as in any other sale
-    first.click("[data-buy]")
-    expect(first.locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
+    phone = browser.new_context(locale="en-GB", viewport={"width": 360, "height": 740})
+    sign_in(phone, buyer)
+    tabs = phone.new_page(), phone.new_page()
+    for tab in tabs:
+        tab.goto(f"{live_shop}/sales/{waiting.sale_id}/")
+    # And a rival without JavaScript, whose page reloads itself
+    plain = browser.new_context(java_script_enabled=False)
+    sign_in(plain, rival)
+    page = plain.new_page()
+    page.goto(f"{live_shop}/zh-hans/sales/{waiting.sale_id}/")
+    page.click("text=进入等候室")
+    page.click("text=开始排队")
+    expect(page.locator(".room-headline")).to_have_text("您已在等候室")
+    for tab in tabs:
+        expect(tab.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+        expect(tab.locator("[data-buy]")).to_have_text("Not your turn yet")
+        expect(tab.locator("[data-buy]")).to_be_disabled()
+    assert width_of(tabs[0]) <= 360
+    # When the sale has opened and the places are called
+    for tab in tabs:
+        expect(tab.locator("[data-room-headline]")).to_have_text("It is your turn", timeout=CALLED_MS)
+    expect(page.locator(".room-headline")).to_have_text("轮到您了", timeout=CALLED_MS)
+    # Then both reserve as in any other sale
+    tabs[0].click("[data-buy]")
+    expect(tabs[0].locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
+    page.click("text=抢购 龙井茶")
+    page.click("[data-buy]")
+    # By way of the reservation's page, unless the worker was quicker.
+    page.wait_for_url("**/orders/**")
+    for context in (phone, plain):
+        context.close()
 
 
 def test_a_place_that_needs_a_proof_is_computed_for_before_it_is_given(
@@ -83,20 +94,3 @@ def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
     assert 201 in answers
     # One call brought the first token and what is the buyer's.
     assert len(calls_of_me) == 1
-
-
-def test_without_javascript_a_page_reloads_itself_until_the_place_is_called(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, waiting: SaleItem
-) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    sign_in(context, buyer)
-    page = context.new_page()
-    page.goto(f"{live_shop}/zh-hans/sales/{waiting.sale_id}/")
-    page.click("text=进入等候室")
-    page.click("text=开始排队")
-    expect(page.locator(".room-headline")).to_have_text("您已在等候室")
-    expect(page.locator(".room-headline")).to_have_text("轮到您了", timeout=CALLED_MS)
-    page.click("text=抢购 龙井茶")
-    page.click("[data-buy]")
-    # By way of the reservation's page, unless the worker was quicker.
-    page.wait_for_url("**/orders/**")

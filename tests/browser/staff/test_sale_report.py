@@ -13,8 +13,8 @@ from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
 from tests.browser.conftest import width_of
+from tests.browser.order_to_pay import order_to_pay
 from tests.browser.screen import PHONE, opened, serious_faults
-from tests.steps.buying import order_of
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ def test_its_charts_are_drawn_on_a_phone_and_a_table_says_the_same(
     live_shop: str, browser: Browser, shop_manager: User, sign_in: SignIn, product: Product, buyer: User
 ) -> None:
     item: SaleItem = make_item(product)
-    lifecycle.pay(order_id=order_of(item, buyer).pk)
+    lifecycle.pay(order_id=order_to_pay(item, buyer).pk)
     second = int(item.sale.opens_at.timestamp())
     told = {Outcome.RESERVED: 1, Outcome.SOLD_OUT: 9, Guard.TOO_MANY_ACCOUNTS: 3}
     answer_counts.add_to_sums({(item.pk, word): count for word, count in told.items()}, second=second)
