@@ -1,8 +1,5 @@
 """`manage.py check --deploy`: silent on a good installation, plain about a weak one; nothing else asks the stores."""
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +9,12 @@ import pytest
 from django.core.checks import run_checks
 from django.db import connection
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
+from shop.configuration.store_clients import redis_cache
 from shop.local.postgres import PostgresServer
 from tests.own_store import START_SECONDS, as_reservation_store, free_port, running
-from tests.steps.operating import EVERYTHING_IS_WELL, ROOT, check
+from tests.steps.operating import EVERYTHING_IS_WELL, check, run_in_real_shop
 
 NOWHERE = {
     "DATABASE_URL": "postgres://nobody:none@127.0.0.1:1/none",
@@ -44,8 +43,23 @@ def postgres_with(directory: Path, *options: str) -> Iterator[PostgresServer]:
             process.kill()
 
 
-def test_a_good_installation_has_no_issues() -> None:
-    assert check("--deploy") == (0, EVERYTHING_IS_WELL)
+BEHIND_A_PROXY = """
+import django
+django.setup()
+from django.core.management import call_command
+from django.test import Client
+call_command("check", "--deploy")
+client = Client(SERVER_NAME="localhost")
+print(client.get("/nothing/").status_code, client.get("/nothing/", headers={"X-Forwarded-Proto": "https"}).status_code)
+print(client.get("/healthz").status_code)
+"""
+
+
+def test_a_good_installation_has_no_issues_and_behind_a_proxy_that_ends_tls_nobody_is_redirected_twice() -> None:
+    code, printed = run_in_real_shop("-c", BEHIND_A_PROXY, DJANGO_SETTINGS_MODULE="shop.settings")
+    assert code == 0, printed
+    assert printed.splitlines()[0] == EVERYTHING_IS_WELL
+    assert printed.split()[-3:] == ["301", "404", "200"], printed
 
 
 def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: Path) -> None:
@@ -94,26 +108,7 @@ def test_each_server_that_does_not_answer_is_named() -> None:
 
 
 def test_without_deploy_no_server_is_asked() -> None:
-    assert check(**NOWHERE) == (0, EVERYTHING_IS_WELL)
-
-
-PROXY = """
-import django
-django.setup()
-from django.test import Client
-client = Client(SERVER_NAME="localhost")
-print(client.get("/nothing/").status_code, client.get("/nothing/", headers={"X-Forwarded-Proto": "https"}).status_code)
-print(client.get("/healthz").status_code)
-"""
-
-
-def test_behind_a_proxy_that_ends_tls_nobody_is_redirected_twice() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROXY],
-        cwd=ROOT,
-        env={**os.environ, "HTTPS": "1", "DJANGO_SETTINGS_MODULE": "shop.settings"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.split() == ["301", "404", "200"], done.stderr
+    nowhere = redis_cache(NOWHERE["REDIS_URL"], timeout_seconds=1.0)
+    with override_settings(CACHES={"default": nowhere, "seckill": nowhere}), CaptureQueriesContext(connection) as asked:
+        assert run_checks() == []
+    assert len(asked) == 0

@@ -77,18 +77,28 @@ def list_static_files(directory: Path) -> None:
 
 
 def check(*arguments: str, **changes: str) -> tuple[int, str]:
-    """Exit code and all that was printed, on a real shop whose files are made, with the running test's database."""
+    """Exit code and all that `manage.py check` printed, as `run_in_real_shop`."""
+    return run_in_real_shop(str(ROOT / "manage.py"), "check", *arguments, **changes)
+
+
+def run_in_real_shop(*program: str, **changes: str) -> tuple[int, str]:
+    """Exit code and all that Python printed, on a real shop whose files are made, with the running test's database."""
     with TemporaryDirectory() as directory:
         list_static_files(Path(directory))
-        return check_in(directory, *arguments, **{"DATABASE_URL": own_url(), **changes})
+        return run_in(directory, *program, **{"DATABASE_URL": own_url(), **changes})
 
 
 def check_in(directory: str, *arguments: str, **changes: str) -> tuple[int, str]:
+    return run_in(directory, str(ROOT / "manage.py"), "check", *arguments, **changes)
+
+
+def run_in(directory: str, *program: str, **changes: str) -> tuple[int, str]:
     environment = {**os.environ, **real_shop(), "STAMPEDE_DIRECTORY": directory, **changes}
     # The browser tests set it for themselves, in the process that runs us all.
     environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), "check", *arguments],
+        [sys.executable, *program],
+        cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
