@@ -16,6 +16,7 @@ from unittest import mock
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.other_database import own_url
 
@@ -49,6 +50,13 @@ def figure_at(client: Client, name: str) -> float | None:
     lines = client.get("/metrics").text.splitlines()
     found = [line.rpartition(" ")[2] for line in lines if line.rpartition(" ")[0] == name]
     return float(found[0]) if found else None
+
+
+def answers_by_route(client: Client) -> dict[str, float]:
+    """How many each endpoint has given, as Prometheus reads it at /metrics."""
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    [family] = [one for one in families if one.name == "stampede_endpoint_seconds"]
+    return {one.labels["endpoint"]: one.value for one in family.samples if one.name.endswith("_count")}
 
 
 def real_shop() -> dict[str, str]:
