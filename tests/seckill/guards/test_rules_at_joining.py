@@ -16,20 +16,11 @@ from seckill.guards import proof_of_work
 from seckill.live.answer_counts import answer_counts, of_items
 from seckill.models import SaleItem
 from seckill.store.keys import room_keys_of
-from shop.models import Product
 from tests.steps.buying import new_buyers
 from tests.steps.guarding import ask_pass, confirmed, guarded_by, proof_for
-from tests.steps.shop import make_item
 from tests.steps.waiting_room import joined, open_now
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    item = make_item(product, quantity=50, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    return item
 
 
 @pytest.fixture
