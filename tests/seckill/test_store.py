@@ -1,8 +1,6 @@
 """A store that fails: why is told apart, said once, and nobody waits for a silent one."""
 
 import contextvars
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +25,7 @@ from seckill.store.failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.processes import wait_until
+from tests.steps.pipelines import frozen
 from tests.steps.store import store_answers
 
 
@@ -85,16 +84,13 @@ def test_all_threads_and_requests_have_one_client(own_store: OwnStore) -> None:
 
 def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> None:
     with as_reservation_store(own_store):
-        os.kill(own_store.process.pid or 0, signal.SIGSTOP)
-        try:
+        with frozen(own_store):
             assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
             began_s = time.monotonic()
             for _time in range(100):
                 assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
             # A timeout each would take a minute and a half.
             assert time.monotonic() - began_s < 5
-        finally:
-            os.kill(own_store.process.pid or 0, signal.SIGCONT)
         wait_until(store_answers, seconds_max=5)
 
 

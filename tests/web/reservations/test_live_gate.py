@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import os
-import signal
 import statistics
 import time
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from tests.processes import wait_until
 from tests.steps.buying import new_buyers
 from tests.steps.caller import AT_ONCE_SECONDS, Caller
 from tests.steps.cast import PassFor
+from tests.steps.pipelines import frozen
 from tests.steps.shop import make_item
 from web.reservations.snapshots import AGE_SECONDS_MAX
 
@@ -62,16 +61,13 @@ def test_refusals_are_fast_while_the_store_is_silent(
     port = urlsplit(web).port or 0
     path = f"/api/v1/sale-items/{item.pk}/reservations/"
     passes = [pass_for(buyer, item) for buyer in new_buyers(40)]
-    os.kill(own_store.process.pid or 0, signal.SIGSTOP)
-    try:
+    with frozen(own_store):
         # What was under way when it fell silent waits once.
         until_s = time.monotonic() + ASKING_SECONDS
         with ThreadPoolExecutor(41) as threads:
             health = threads.submit(ask, port, "/healthz", until_s=until_s)
             asking = [threads.submit(ask, port, path, until_s=until_s, pass_text=text) for text in passes]
         refusals = [answer for each in asking for answer in each.result()]
-    finally:
-        os.kill(own_store.process.pid or 0, signal.SIGCONT)
     wait_until(lambda: Caller(web, item).reserve(passes[0])[0] == 201, seconds_max=30)
     assert {status for status, _seconds in refusals} == {503}
     assert {status for status, _seconds in health.result()} == {200}
@@ -113,11 +109,9 @@ def test_a_store_that_hangs_holds_nobody_up_and_a_yes_outlives_its_restart(
         assert caller.reserve(theirs)[1]["code"] == "held_by_others"
         assert caller.live()["left"] == 0
     with crowd(caller, theirs) as answers:
-        pid = own_store.process.pid or 0
-        os.kill(pid, signal.SIGSTOP)
-        frozen_s = time.monotonic()
-        time.sleep(KNOWN_SECONDS + 2)
-        os.kill(pid, signal.SIGCONT)
+        with frozen(own_store):
+            frozen_s = time.monotonic()
+            time.sleep(KNOWN_SECONDS + 2)
         thawed_s = time.monotonic()
         wait_until(lambda: caller.reserve(theirs)[1]["code"] == "held_by_others", seconds_max=2)
     known = [answer for answer in answers if frozen_s + KNOWN_SECONDS < answer[0] < thawed_s - 0.1]
