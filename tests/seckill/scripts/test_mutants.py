@@ -130,7 +130,7 @@ def test_for_every_mutant_of_a_script_some_test_fails(
     failures: Counter[Cause] = Counter()
     monkeypatch.setattr(store_client, "report_failure", lambda cause, _message: failures.update([cause]))
     with as_reservation_store(own_store):
-        seconds = {case: seconds_of(case, CheckedItem(own_store, only=verb)) for case in cases}
+        seconds = dict.fromkeys(cases, 0.0)
         kills: Counter[Case] = Counter()
         kills_by_line: defaultdict[str, Counter[Case]] = defaultdict(Counter)
         source = getattr(scripts, verb.upper()).source
@@ -145,15 +145,15 @@ def test_for_every_mutant_of_a_script_some_test_fails(
             # A slow one is tried late.
             of_line = kills_by_line[mutant.before]
             cases.sort(key=lambda case: (-of_line[case], seconds[case] / (1 + kills[case])))
-            killer = killer_of(cases, own_store, verb, failures)
+            killer = killer_of(seconds, cases, own_store, verb, failures)
             if killer is None:
                 survivors.append(mutant)
             else:
                 kills[killer] += 1
                 of_line[killer] += 1
-        # A store that had broken meanwhile would have killed every mutant.
+        # Else a store that broke meanwhile, or a test that cannot pass here, would have killed every mutant.
         monkeypatch.setattr(scripts, verb.upper(), Script(verb))
-        for case in cases:
+        for case in kills:
             case(CheckedItem(own_store, only=verb))
     print(f"{verb}.lua: {len(tried) - len(survivors)} of {len(tried)} mutants killed, of {len(mutants)} that there are")
     assert not survivors, "\n".join([f"no test fails (LUA_MUTANTS={choice}) for", *map(str, survivors)])
@@ -192,19 +192,19 @@ def compiles(mutant: Mutant, own_store: OwnStore) -> bool:
     return True
 
 
-def seconds_of(case: Case, item: CheckedItem) -> float:
-    """How long the test takes for the script as it is, which passes."""
-    began_s = time.perf_counter()
-    case(item)
-    return time.perf_counter() - began_s
+def killer_of(
+    seconds: dict[Case, float], cases: list[Case], own_store: OwnStore, verb: str, failures: Counter[Cause]
+) -> Case | None:
+    """The first test that fails, and not because the store was late on a busy machine; None where all pass.
 
-
-def killer_of(cases: list[Case], own_store: OwnStore, verb: str, failures: Counter[Cause]) -> Case | None:
-    """The first test that fails, and not because the store was late on a busy machine; None where all pass."""
+    How long each takes that passes is noted in `seconds`.
+    """
     for case in cases:
         for _attempt in range(ATTEMPTS_MAX):
+            began_s = time.perf_counter()
             try:
                 case(CheckedItem(own_store, only=verb))
+                seconds[case] = time.perf_counter() - began_s
                 break
             except (Exception, pytest.fail.Exception):
                 if not failures[Cause.TIMEOUT]:
