@@ -1,21 +1,21 @@
 """`manage.py check --deploy`: silent on a good installation, plain about a weak one; nothing else asks the stores."""
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.core.checks import run_checks
+from django.core.checks import CheckMessage, run_checks
 from django.db import connection
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
+from shop.configuration.store_clients import redis_cache
 from shop.local.postgres import PostgresServer
+from tests.other_database import shop_on
 from tests.own_store import START_SECONDS, as_reservation_store, free_port, running
-from tests.steps.operating import EVERYTHING_IS_WELL, ROOT, check
+from tests.steps.operating import EVERYTHING_IS_WELL, check, run_in_real_shop
 
 NOWHERE = {
     "DATABASE_URL": "postgres://nobody:none@127.0.0.1:1/none",
@@ -44,46 +44,66 @@ def postgres_with(directory: Path, *options: str) -> Iterator[PostgresServer]:
             process.kill()
 
 
-def test_a_good_installation_has_no_issues() -> None:
-    assert check("--deploy") == (0, EVERYTHING_IS_WELL)
+BEHIND_A_PROXY = """
+import django
+django.setup()
+from django.core.management import call_command
+from django.test import Client
+call_command("check", "--deploy")
+client = Client(SERVER_NAME="localhost")
+print(client.get("/nothing/").status_code, client.get("/nothing/", headers={"X-Forwarded-Proto": "https"}).status_code)
+print(client.get("/healthz").status_code)
+"""
 
 
-def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: Path) -> None:
+def test_a_good_installation_has_no_issues_and_behind_a_proxy_that_ends_tls_nobody_is_redirected_twice() -> None:
+    code, printed = run_in_real_shop("-c", BEHIND_A_PROXY, DJANGO_SETTINGS_MODULE="shop.settings")
+    assert code == 0, printed
+    assert printed.splitlines()[0] == EVERYTHING_IS_WELL
+    assert printed.split()[-3:] == ["301", "404", "200"], printed
+
+
+def weaknesses() -> list[CheckMessage]:
+    return run_checks(tags=["durability"], include_deployment_checks=True)
+
+
+def test_every_weak_setting_is_an_error_that_says_what_to_set_and_a_warning_where_it_is_allowed(
+    server_directory: Path,
+) -> None:
     weak = ["synchronous_commit=off", "fsync=off", "full_page_writes=off"]
     with (
         running(server_directory, appendfsync="everysec", maxmemory_policy="allkeys-lru") as store,
         postgres_with(server_directory, *weak) as postgres,
+        as_reservation_store(store),
+        shop_on(postgres.url),
     ):
-        urls = {"SECKILL_REDIS_URL": store.url, "DATABASE_URL": postgres.url}
-        code, printed = check("--deploy", "--tag", "durability", **urls)
-    assert code == 1
-    for advice in (
-        "Set appendfsync always",
-        "Set maxmemory-policy noeviction",
-        "Set synchronous_commit = on",
-        "Set fsync = on",
-        "Set full_page_writes = on",
+        refused = weaknesses()
+        with override_settings(SECKILL_ALLOW_WEAK_DURABILITY=True):
+            allowed = weaknesses()
+    assert [message.id for message in refused] == ["seckill.E001"] * 5
+    for advice, message in zip(
+        (
+            *("Set appendfsync always", "Set maxmemory-policy noeviction"),
+            *("Set synchronous_commit = on", "Set fsync = on", "Set full_page_writes = on"),
+        ),
+        refused,
+        strict=True,
     ):
-        assert advice in printed
-    assert printed.count("(seckill.E001)") == 5
-    assert "identified 5 issues" in printed
-
-
-def test_weak_stores_that_are_allowed_are_warnings_and_the_setting_of_the_connection_counts(tmp_path: Path) -> None:
-    with running(tmp_path, appendfsync="everysec") as store, as_reservation_store(store), connection.cursor() as cursor:
-        cursor.execute("SET synchronous_commit = off")
-        try:
-            refused = run_checks(tags=["durability"], include_deployment_checks=True)
-            with override_settings(SECKILL_ALLOW_WEAK_DURABILITY=True):
-                allowed = run_checks(tags=["durability"], include_deployment_checks=True)
-        finally:
-            cursor.execute("RESET synchronous_commit")
-    assert [message.id for message in refused] == ["seckill.E001"] * 2
-    assert refused[1].msg.startswith("PostgreSQL confirms orders before they are on disk")
-    assert [message.id for message in allowed] == ["seckill.W001"] * 2
+        assert advice in f"{message.msg} {message.hint}"
+    assert [message.id for message in allowed] == ["seckill.W001"] * 5
     assert {str(message.hint) for message in allowed} == {
         "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
     }
+
+
+def test_the_setting_of_the_connection_counts() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = off")
+        try:
+            [message] = weaknesses()
+        finally:
+            cursor.execute("RESET synchronous_commit")
+    assert message.msg.startswith("PostgreSQL confirms orders before they are on disk")
 
 
 def test_each_server_that_does_not_answer_is_named() -> None:
@@ -94,26 +114,7 @@ def test_each_server_that_does_not_answer_is_named() -> None:
 
 
 def test_without_deploy_no_server_is_asked() -> None:
-    assert check(**NOWHERE) == (0, EVERYTHING_IS_WELL)
-
-
-PROXY = """
-import django
-django.setup()
-from django.test import Client
-client = Client(SERVER_NAME="localhost")
-print(client.get("/nothing/").status_code, client.get("/nothing/", headers={"X-Forwarded-Proto": "https"}).status_code)
-print(client.get("/healthz").status_code)
-"""
-
-
-def test_behind_a_proxy_that_ends_tls_nobody_is_redirected_twice() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROXY],
-        cwd=ROOT,
-        env={**os.environ, "HTTPS": "1", "DJANGO_SETTINGS_MODULE": "shop.settings"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.split() == ["301", "404", "200"], done.stderr
+    nowhere = redis_cache(NOWHERE["REDIS_URL"], timeout_seconds=1.0)
+    with override_settings(CACHES={"default": nowhere, "seckill": nowhere}), CaptureQueriesContext(connection) as asked:
+        assert run_checks() == []
+    assert len(asked) == 0

@@ -2,8 +2,6 @@
 
 import base64
 import json
-import os
-import signal
 import socket
 import threading
 import time
@@ -17,6 +15,7 @@ from celery import Celery
 from seckill.outbox import doorbell, lease
 from seckill.outbox.doorbell import Doorbell
 from tests.own_store import OwnStore, free_port, running
+from tests.steps.pipelines import frozen
 
 # How long a request may take. On a busy machine one in a hundred may be slower; waiting for the broker would slow down
 # every one of them, by seconds.
@@ -55,6 +54,11 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Doorbel
         app.close()
 
 
+@pytest.fixture
+def bell(broker: OwnStore, connect: Callable[[str], Doorbell]) -> Doorbell:
+    return connect(broker.url)
+
+
 def queued(broker: OwnStore) -> list[dict[str, Any]]:
     """The messages in the queue of drains, the latest first."""
     return [json.loads(message) for message in broker.client.lrange("drain", 0, -1)]
@@ -85,8 +89,8 @@ def request_often(bell: Doorbell, *, times: int = 1000) -> None:
     assert durations[-1] < SLOWEST_SECONDS_MAX
 
 
-def test_a_request_is_a_message_for_the_drain_of_its_item(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
-    connect(broker.url).request_drain(42)
+def test_a_request_is_a_message_for_the_drain_of_its_item(broker: OwnStore, bell: Doorbell) -> None:
+    bell.request_drain(42)
     until(lambda: queued(broker))
     [message] = queued(broker)
     assert items(broker) == [42]
@@ -95,24 +99,21 @@ def test_a_request_is_a_message_for_the_drain_of_its_item(broker: OwnStore, conn
     assert message["headers"]["ignore_result"] is True
 
 
-def test_a_request_after_a_pause_is_sent_too(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
-    bell = connect(broker.url)
+def test_a_request_after_a_pause_is_sent_too(broker: OwnStore, bell: Doorbell) -> None:
     for count in range(1, 6):
         bell.request_drain(42)
         until(lambda count=count: len(queued(broker)) == count)  # type: ignore[misc]
 
 
-def test_a_drain_is_requested_for_every_item(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
-    bell = connect(broker.url)
+def test_a_drain_is_requested_for_every_item(broker: OwnStore, bell: Doorbell) -> None:
     for item_id in range(1, 21):
         bell.request_drain(item_id)
     until(lambda: set(items(broker)) == set(range(1, 21)))
 
 
 def test_a_thousand_reservations_are_one_message_per_interval_and_the_last_is_sent(
-    broker: OwnStore, connect: Callable[[str], Doorbell]
+    broker: OwnStore, bell: Doorbell
 ) -> None:
-    bell = connect(broker.url)
     bell.request_drain(1)
     until(lambda: queued(broker))
     started = time.monotonic()
@@ -127,10 +128,9 @@ def test_a_thousand_reservations_are_one_message_per_interval_and_the_last_is_se
 
 
 def test_while_no_worker_takes_messages_they_do_not_pile_up(
-    broker: OwnStore, connect: Callable[[str], Doorbell], monkeypatch: pytest.MonkeyPatch
+    broker: OwnStore, bell: Doorbell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doorbell, "INTERVAL_SECONDS", 0.0)
-    bell = connect(broker.url)
     asked = broker.calls().get("llen", 0)
     for number in range(3 * doorbell.WAITING_MAX):
         bell.request_drain(number)
@@ -144,10 +144,7 @@ def test_while_no_worker_takes_messages_they_do_not_pile_up(
     until(lambda: items(broker) == [42])
 
 
-def test_no_drain_is_requested_while_a_process_drains_the_item(
-    broker: OwnStore, connect: Callable[[str], Doorbell]
-) -> None:
-    bell = connect(broker.url)
+def test_no_drain_is_requested_while_a_process_drains_the_item(broker: OwnStore, bell: Doorbell) -> None:
     lease.take(42)
     bell.request_drain(42)
     until(lambda: not bell._items)
@@ -174,26 +171,19 @@ def test_a_broker_that_never_answers_costs_the_buyer_nothing(connect: Callable[[
 
 
 def test_a_broker_that_hangs_for_a_while_costs_the_buyer_nothing_and_is_told_later(
-    broker: OwnStore, connect: Callable[[str], Doorbell]
+    broker: OwnStore, bell: Doorbell
 ) -> None:
-    bell = connect(broker.url)
     bell.request_drain(1)
     until(lambda: queued(broker))
-    pid = broker.process.pid
-    assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with frozen(broker):
         request_often(bell)
-    finally:
-        os.kill(pid, signal.SIGCONT)
     bell.request_drain(42)
     until(lambda: 42 in items(broker))
 
 
 def test_a_broker_that_is_full_costs_the_buyer_nothing_and_is_told_later(
-    broker: OwnStore, connect: Callable[[str], Doorbell], caplog: pytest.LogCaptureFixture
+    broker: OwnStore, bell: Doorbell, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bell = connect(broker.url)
     with broker.full():
         request_often(bell)
         until(lambda: "drain_request_not_sent" in caplog.text)
@@ -203,9 +193,8 @@ def test_a_broker_that_is_full_costs_the_buyer_nothing_and_is_told_later(
 
 
 def test_a_broker_that_comes_back_is_told_of_new_reservations(
-    broker: OwnStore, connect: Callable[[str], Doorbell], caplog: pytest.LogCaptureFixture
+    broker: OwnStore, bell: Doorbell, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bell = connect(broker.url)
     bell.request_drain(1)
     until(lambda: queued(broker))
     broker.kill()
@@ -216,9 +205,8 @@ def test_a_broker_that_comes_back_is_told_of_new_reservations(
 
 
 def test_a_process_without_room_for_a_thread_still_answers_its_buyers(
-    broker: OwnStore, connect: Callable[[str], Doorbell], monkeypatch: pytest.MonkeyPatch
+    broker: OwnStore, bell: Doorbell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bell = connect(broker.url)
 
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

@@ -1,23 +1,16 @@
 """A store that fails: why is told apart, said once, and nobody waits for a silent one."""
 
 import contextvars
-import http.client
-import json
-import os
-import signal
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client, override_settings
 
@@ -30,11 +23,9 @@ from seckill.store.breaker import CircuitBreaker
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
-from shop.models import Product
-from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.processes import wait_until
-from tests.steps.shop import make_item
+from tests.steps.pipelines import frozen
 from tests.steps.store import store_answers
 
 
@@ -93,16 +84,13 @@ def test_all_threads_and_requests_have_one_client(own_store: OwnStore) -> None:
 
 def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> None:
     with as_reservation_store(own_store):
-        os.kill(own_store.process.pid or 0, signal.SIGSTOP)
-        try:
+        with frozen(own_store):
             assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
             began_s = time.monotonic()
             for _time in range(100):
                 assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
             # A timeout each would take a minute and a half.
             assert time.monotonic() - began_s < 5
-        finally:
-            os.kill(own_store.process.pid or 0, signal.SIGCONT)
         wait_until(store_answers, seconds_max=5)
 
 
@@ -211,60 +199,6 @@ def test_prometheus_sees_the_causes(client: Client, own_store: OwnStore) -> None
     wait_until(
         lambda: 'failures_total{cause="script_error"} 1.0' in client.get("/metrics").content.decode(), seconds_max=10
     )
-
-
-@pytest.mark.django_db(transaction=True)
-def test_refusals_are_fast_while_the_store_is_silent(
-    product: Product, pass_for: Callable[..., str], tmp_path: Path
-) -> None:
-    """40 buyers ask again and again, more than there are threads."""
-    with running(tmp_path) as silent, live_web(SECKILL_REDIS_URL=silent.url) as url:
-        port = urlsplit(url).port or 0
-        with as_reservation_store(silent):
-            item = make_item(product, quantity=1000)
-        buyers = User.objects.bulk_create([User(username=f"buyer-{uuid4()}") for _ in range(40)])
-        path = f"/api/v1/sale-items/{item.pk}/reservations/"
-        passes = [pass_for(buyer, item) for buyer in buyers]
-        os.kill(silent.process.pid or 0, signal.SIGSTOP)
-        try:
-            # What was under way when it fell silent waits once.
-            until_s = time.monotonic() + ASKING_SECONDS
-            with ThreadPoolExecutor(41) as threads:
-                health = threads.submit(ask, port, "/healthz", until_s=until_s)
-                asking = [threads.submit(ask, port, path, until_s=until_s, pass_text=text) for text in passes]
-            refusals = [answer for each in asking for answer in each.result()]
-        finally:
-            os.kill(silent.process.pid or 0, signal.SIGCONT)
-    assert {status for status, _seconds in refusals} == {503}
-    assert {status for status, _seconds in health.result()} == {200}
-    print(f"{len(refusals)} refusals, p99 {p99(refusals):.3f} s; healthz p99 {p99(health.result()):.3f} s")
-    # Without the breaker: some 17 answers a second, and most callers wait for more than two seconds.
-    assert len(refusals) > ASKING_SECONDS * 17 * 3
-    assert p99(refusals) < 2
-    assert p99(health.result()) < 1
-
-
-ASKING_SECONDS = 4
-
-
-def p99(answers: list[tuple[int, float]]) -> float:
-    return statistics.quantiles([seconds for _status, seconds in answers], n=100)[-1]
-
-
-def ask(port: int, path: str, *, until_s: float, pass_text: str = "") -> list[tuple[int, float]]:
-    """Ask again and again. The status and the seconds of each answer."""
-    found = []
-    headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
-    if pass_text:
-        headers["Authorization"] = f"Pass {pass_text}"
-    while time.monotonic() < until_s:
-        began_s = time.monotonic()
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=15)) as client:
-            body = json.dumps({"units": 1}) if pass_text else None
-            client.request("POST" if pass_text else "GET", path, body=body, headers=headers)
-            found.append((client.getresponse().status, time.monotonic() - began_s))
-        time.sleep(0.05)
-    return found
 
 
 def caches_at(url: str) -> dict[str, Any]:

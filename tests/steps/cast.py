@@ -13,6 +13,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.models import Order, Payment
+from orders.tasks import move_waiting_rooms
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
@@ -82,6 +83,14 @@ def product(db: None) -> Product:
 def item(product: Product) -> SaleItem:
     """Five units on sale now, at most one per buyer."""
     return make_item(product)
+
+
+@pytest.fixture
+def waiting(product: Product) -> SaleItem:
+    """Fifty units of a sale with a waiting room, which opens in five minutes."""
+    item = make_item(product, quantity=50, opens_in_seconds=300, has_room=True)
+    move_waiting_rooms()
+    return item
 
 
 @pytest.fixture

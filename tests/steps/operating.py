@@ -16,6 +16,7 @@ from unittest import mock
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
 
 from shop.configuration.static_files import NeededStaticFiles
 from tests.other_database import own_url
@@ -52,6 +53,13 @@ def figure_at(client: Client, name: str) -> float | None:
     return float(found[0]) if found else None
 
 
+def answers_by_route(client: Client) -> dict[str, float]:
+    """How many each endpoint has given, as Prometheus reads it at /metrics."""
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    [family] = [one for one in families if one.name == "stampede_endpoint_seconds"]
+    return {one.labels["endpoint"]: one.value for one in family.samples if one.name.endswith("_count")}
+
+
 def real_shop() -> dict[str, str]:
     """The settings that the README asks of a real shop. Its mails and payments go nowhere."""
     return {
@@ -79,18 +87,28 @@ def list_static_files(directory: Path) -> None:
 
 
 def check(*arguments: str, **changes: str) -> tuple[int, str]:
-    """Exit code and all that was printed, on a real shop whose files are made, with the running test's database."""
+    """Exit code and all that `manage.py check` printed, as `run_in_real_shop`."""
+    return run_in_real_shop(str(ROOT / "manage.py"), "check", *arguments, **changes)
+
+
+def run_in_real_shop(*program: str, **changes: str) -> tuple[int, str]:
+    """Exit code and all that Python printed, on a real shop whose files are made, with the running test's database."""
     with TemporaryDirectory() as directory:
         list_static_files(Path(directory))
-        return check_in(directory, *arguments, **{"DATABASE_URL": own_url(), **changes})
+        return run_in(directory, *program, **{"DATABASE_URL": own_url(), **changes})
 
 
 def check_in(directory: str, *arguments: str, **changes: str) -> tuple[int, str]:
+    return run_in(directory, str(ROOT / "manage.py"), "check", *arguments, **changes)
+
+
+def run_in(directory: str, *program: str, **changes: str) -> tuple[int, str]:
     environment = {**os.environ, **real_shop(), "STAMPEDE_DIRECTORY": directory, **changes}
     # The browser tests set it for themselves, in the process that runs us all.
     environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), "check", *arguments],
+        [sys.executable, *program],
+        cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -21,6 +21,7 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.store_clients import redis_cache
+from shop.local.stores.store_node import StoreNode
 from tests.own_store import OwnStore, free_port
 from tests.processes import wait_until
 
@@ -125,7 +126,8 @@ def running_at(url: str) -> Any:
 
 
 @contextmanager
-def frozen(store: OwnStore) -> Iterator[None]:
+def frozen(store: OwnStore | StoreNode) -> Iterator[None]:
+    """It keeps its connections and answers nothing."""
     os.kill(store.process.pid or 0, signal.SIGSTOP)
     try:
         yield

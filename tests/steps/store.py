@@ -84,10 +84,11 @@ class StoredItem:
     def check_invariants(self) -> None:
         """Section 5 of the design, counted from the holds upwards. The outbox must not have been drained."""
         pipeline = self.client.pipeline(transaction=True)
-        for key in (self.keys.item, self.keys.buyers, self.keys.holds):
+        for key in (self.keys.item, self.keys.buyers, self.keys.holds, self.keys.places):
             pipeline.hgetall(key)
-        *hashes, stream, listed = pipeline.xrange(self.keys.outbox).lrange(self.keys.latest, 0, -1).execute()
-        item, buyers, holds = map(texts, hashes)
+        pipeline.xrange(self.keys.outbox).lrange(self.keys.latest, 0, -1).zrange(self.keys.line, 0, -1, withscores=True)
+        *hashes, stream, listed, line = pipeline.execute()
+        item, buyers, holds, places = map(texts, hashes)
         entries = [texts(fields) for _, fields in stream]
         units_in: Counter[str] = Counter()
         units_of: Counter[str] = Counter()
@@ -115,6 +116,7 @@ class StoredItem:
         assert numbers == sorted(set(numbers), reverse=True)
         assert not numbers or numbers[0] <= int(item["reservations"])
         assert {reservation_id for _, reservation_id in latest} <= {*holds, *self.forgotten}
+        check_places(places, line, smallest=item.get("smallest_waiting"))
 
     def places(self) -> dict[str, str]:
         return texts(self.client.hgetall(self.keys.places))
@@ -125,20 +127,24 @@ class StoredItem:
         return [buyer.decode() for buyer, score in sorted(found, key=lambda place: place[1] % line_ledger.SHIFT)]
 
     def check_line(self) -> None:
-        """The line and the places have the same buyers, and the item knows for how few units one of them waits."""
+        """That of `check_invariants` for an item of which the outbox was drained."""
         pipeline = self.client.pipeline(transaction=True)
-        pipeline.zrange(self.keys.line, 0, -1, withscores=True).hgetall(self.keys.places)
-        line, found, smallest = pipeline.hget(self.keys.item, "smallest_waiting").execute()
-        places = texts(found)
-        arrivals = int(places.pop("arrivals", "0"))
-        scores = {}
-        for buyer, place in places.items():
-            _, units, arrival = place.split(":")
-            assert 1 <= int(arrival) <= arrivals
-            scores[buyer] = int(units) * line_ledger.SHIFT + int(arrival)
-        assert scores == {buyer.decode(): int(score) for buyer, score in line}
-        least = min((score // line_ledger.SHIFT for score in scores.values()), default=None)
-        assert smallest == (None if least is None else b"%d" % least)
+        pipeline.hgetall(self.keys.places).zrange(self.keys.line, 0, -1, withscores=True).hgetall(self.keys.item)
+        places, line, item = pipeline.execute()
+        check_places(texts(places), line, smallest=texts(item).get("smallest_waiting"))
+
+
+def check_places(places: dict[str, str], line: list[tuple[bytes, float]], *, smallest: str | None) -> None:
+    """The line and the places have the same buyers, and the item knows for how few units one of them waits."""
+    arrivals = int(places.pop("arrivals", "0"))
+    scores = {}
+    for buyer, place in places.items():
+        _, units, arrival = place.split(":")
+        assert 1 <= int(arrival) <= arrivals
+        scores[buyer] = int(units) * line_ledger.SHIFT + int(arrival)
+    assert scores == {buyer.decode(): int(score) for buyer, score in line}
+    least = min((score // line_ledger.SHIFT for score in scores.values()), default=None)
+    assert smallest == (None if least is None else str(least))
 
 
 def numbered(entries: list[bytes]) -> list[tuple[int, str]]:

@@ -132,6 +132,15 @@ def while_the_thread_is_busy(one: Lane, then: Callable[[], Coroutine[Any, Any, N
     return asyncio.run(calls())
 
 
+def answer_of(one: Lane) -> str:
+    """What its thread answers when it is free again."""
+
+    async def third() -> str:
+        return await one.run(lambda: "third")
+
+    return asyncio.run(third())
+
+
 def test_a_call_that_waits_too_long_is_given_up_and_never_begins() -> None:
     one, begun = lane(waiting_seconds_max=0.5), []
 
@@ -141,11 +150,7 @@ def test_a_call_that_waits_too_long_is_given_up_and_never_begins() -> None:
 
     # The first call has begun in time, so it is waited for, however long it takes.
     assert while_the_thread_is_busy(one, second) == "done"
-
-    async def third() -> str:
-        return await one.run(lambda: "third")
-
-    assert asyncio.run(third()) == "third"
+    assert answer_of(one) == "third"
     assert not begun
 
 
@@ -183,11 +188,7 @@ def test_a_call_whose_client_has_gone_does_not_begin() -> None:
             await waiting
 
     assert while_the_thread_is_busy(one, second) == "done"
-
-    async def third() -> str:
-        return await one.run(lambda: "third")
-
-    assert asyncio.run(third()) == "third"
+    assert answer_of(one) == "third"
     assert not begun
 
 

@@ -12,23 +12,22 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from orders.tasks import move_waiting_rooms
+from seckill.guards import proof_of_work
 from seckill.live.answer_counts import answer_counts, of_items
 from seckill.models import SaleItem
 from seckill.store.keys import room_keys_of
-from shop.models import Product
 from tests.steps.buying import new_buyers
 from tests.steps.guarding import ask_pass, confirmed, guarded_by, proof_for
-from tests.steps.shop import make_item
 from tests.steps.waiting_room import joined, open_now
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    item = make_item(product, quantity=50, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    return item
+def proven(waiting: SaleItem, monkeypatch: pytest.MonkeyPatch) -> SaleItem:
+    """The same with proof of work, which is little here."""
+    monkeypatch.setattr(proof_of_work, "TRIES", 20)
+    return guarded_by(waiting, proof_of_work=True)
 
 
 def join(item: SaleItem, user: User, *, address: str = "192.0.2.1", **body: str) -> Any:
@@ -91,28 +90,24 @@ def test_a_token_brings_a_lost_place_back_without_the_rules(waiting: SaleItem, b
     assert joined(waiting, buyer, place_token=token)["place_token"] == token
 
 
-@pytest.mark.slow
-def test_the_proof_is_for_the_place_and_the_pass_needs_none(waiting: SaleItem, buyer: User, rival: User) -> None:
-    guarded_by(waiting, proof_of_work=True)
-    refused = join(waiting, buyer).json()
+def test_the_proof_is_for_the_place_and_the_pass_needs_none(proven: SaleItem, buyer: User, rival: User) -> None:
+    refused = join(proven, buyer).json()
     assert refused["code"] == "proof_needed"
-    assert refused["challenge_url"] == f"/api/v1/sale-items/{waiting.pk}/challenges/"
-    proof = proof_for(waiting, buyer)
-    assert told(waiting, rival, proof=proof) == "proof_refused"
-    assert told(waiting, buyer, proof=proof) == "place"
-    open_now(waiting)
+    assert refused["challenge_url"] == f"/api/v1/sale-items/{proven.pk}/challenges/"
+    proof = proof_for(proven, buyer)
+    assert told(proven, rival, proof=proof) == "proof_refused"
+    assert told(proven, buyer, proof=proof) == "place"
+    open_now(proven)
     move_waiting_rooms()
-    assert ask_pass(waiting, buyer).status_code == 201
+    assert ask_pass(proven, buyer).status_code == 201
 
 
-@pytest.mark.slow
-def test_a_proof_is_kept_while_the_store_has_no_room(waiting: SaleItem, buyer: User, store: Any) -> None:
-    guarded_by(waiting, proof_of_work=True)
-    proof = proof_for(waiting, buyer)
-    store.delete(room_keys_of(waiting.sale_id).room)
-    assert told(waiting, buyer, proof=proof) == "unavailable"
+def test_a_proof_is_kept_while_the_store_has_no_room(proven: SaleItem, buyer: User, store: Any) -> None:
+    proof = proof_for(proven, buyer)
+    store.delete(room_keys_of(proven.sale_id).room)
+    assert told(proven, buyer, proof=proof) == "unavailable"
     move_waiting_rooms()
-    assert told(waiting, buyer, proof=proof) == "place"
+    assert told(proven, buyer, proof=proof) == "place"
 
 
 def test_a_network_joins_so_often(waiting: SaleItem, settings: Settings) -> None:

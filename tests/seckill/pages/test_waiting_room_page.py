@@ -12,17 +12,10 @@ from orders.tasks import move_waiting_rooms
 from seckill.models import Sale, SaleItem
 from seckill.store.keys import keys_of, room_keys_of
 from shop.models import Product
-from tests.steps.shop import make_item, text_of
+from tests.steps.shop import text_of
 from tests.steps.waiting_room import joined, open_now
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    return item
 
 
 def queue_of(item: SaleItem, language: str = "") -> str:

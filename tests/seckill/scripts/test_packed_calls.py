@@ -1,7 +1,5 @@
 """A packed call: the bytes are right, and no call ever reads the reply to another one."""
 
-import os
-import signal
 from typing import Any
 from unittest import mock
 
@@ -16,6 +14,7 @@ from seckill.store.failures import Cause
 from seckill.store.scripts import Script, packed
 from tests.processes import wait_until
 from tests.seckill.checked_item import CheckedItem
+from tests.steps.pipelines import frozen
 from tests.steps.store import store_answers
 
 ECHO = Script("echo", "return {KEYS[1], KEYS[2] or '', ARGV[1], ARGV[2] or '', tostring(#KEYS), tostring(#ARGV)}")
@@ -50,12 +49,8 @@ def test_a_reply_that_comes_too_late_is_not_given_to_the_next_call(item: Checked
     item.publish(per_buyer_max=5)
     item.held(buyer=9)
     with item.unguarded():
-        os.kill(item.store.process.pid or 0, signal.SIGSTOP)
-        try:
-            with pytest.raises(StoreUnreachable) as raised:
-                item.reserve(buyer=7, units=1)
-        finally:
-            os.kill(item.store.process.pid or 0, signal.SIGCONT)
+        with frozen(item.store), pytest.raises(StoreUnreachable) as raised:
+            item.reserve(buyer=7, units=1)
         assert raised.value.cause is Cause.TIMEOUT
         wait_until(store_answers, seconds_max=5)
         assert item.reserve(buyer=8, units=2).units == 2

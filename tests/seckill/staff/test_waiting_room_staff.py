@@ -24,13 +24,6 @@ pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 Kind = SaleChange.Kind
 
 
-@pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    return item
-
-
 def figures_on(client: Client, item: SaleItem) -> dict[str, str]:
     answer = client.get("/admin/seckill/saleitem/figures/", {"item": item.pk}).json()[str(item.pk)]
     return {name.removeprefix("room_"): text for name, text in answer.items() if name.startswith("room_")}

@@ -1,7 +1,5 @@
 """With SECKILL_YES_REPLICAS, all yeses of one batch wait for one WAIT, and are none if something comes between."""
 
-import os
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +25,7 @@ from tests.steps.pipelines import (
     RunningPipelines,
     cause_of,
     demoted,
+    frozen,
     through_proxy,
     told,
     wait_for_answer,
@@ -96,12 +95,9 @@ def test_a_silent_replica_gives_no_yes_and_refusals_go_on(
 ) -> None:
     settings.SECKILL_YES_WAIT_MS = 200
     web.reserve(ITEM_ID)
-    os.kill(replica.process.pid or 0, signal.SIGSTOP)
-    try:
+    with frozen(replica):
         answers = web.reserve_each(ITEM_ID, [(1, 1), (2, 1), (3, 1), (1, 2)])
         assert told([answer for _call, _id, answer in answers]) == {"limit_reached": 2, "replicas": 2}
-    finally:
-        os.kill(replica.process.pid or 0, signal.SIGCONT)
     for (buyer_id, units), reservation_id, _answer in answers[1:3]:
         again = web.reserve(ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
         assert again.outcome is Outcome.ALREADY_RESERVED

@@ -1,7 +1,5 @@
 """With SECKILL_YES_REPLICAS a buyer hears yes only when a replica has it: it survives the loss of the primary."""
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +31,7 @@ from tests.own_store import as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled, sale_of, told, web
 from tests.steps.buying import order_of
+from tests.steps.pipelines import frozen
 from tests.steps.staff import change
 from tests.steps.waiting import join
 
@@ -57,11 +56,10 @@ def item(sentinel_store: SentinelStore, settings: Settings) -> Iterator[SaleItem
 def frozen_replica(store: SentinelStore) -> Iterator[None]:
     """It is connected, so the primary accepts writes for some seconds, but it confirms nothing."""
     replica = store.replica_of(store.primary())
-    os.kill(replica.process.pid or 0, signal.SIGSTOP)
     try:
-        yield
+        with frozen(replica):
+            yield
     finally:
-        os.kill(replica.process.pid or 0, signal.SIGCONT)
         wait_until(replica.is_in_sync, seconds_max=30)
 
 

@@ -20,16 +20,43 @@ from tests.seckill.store.items import reconciled, sale_of, told
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(scope="module")
+def servers() -> Iterator[ThreeNodes]:
+    with running_replicated(ThreeNodes, replicas_min=1) as running:
+        yield running
+
+
 @pytest.fixture
-def store(settings: Settings) -> Iterator[ThreeNodes]:
+def store(servers: ThreeNodes, settings: Settings) -> Iterator[ThreeNodes]:
     settings.SECKILL_YES_REPLICAS = 1
     settings.SECKILL_YES_WAIT_MS = 500
-    with running_replicated(ThreeNodes, replicas_min=1) as running, as_reservation_store(running):
-        yield running
+    servers.await_settled()
+    with as_reservation_store(servers):
+        yield servers
 
 
 def replicas_of(store: ThreeNodes, primary: StoreNode) -> list[StoreNode]:
     return [node for node in store.nodes if node is not primary]
+
+
+def test_one_confirmation_of_two_is_enough_where_the_sentinels_can_choose(store: ThreeNodes) -> None:
+    assert durability.weaknesses_of_store() == []
+    store.nodes[-1].ask("CONFIG", "SET", "replica-priority", "50")
+    for sentinel in store.watchers:
+        sentinel.ask("SENTINEL", "SET", "stampede", "down-after-milliseconds", "2000")
+    found = {(weakness.setting, weakness.value) for weakness in durability.weaknesses_of_store()}
+    assert found == {("replica-priority", "100, 50"), ("down-after-milliseconds", "2000")}
+    store.nodes[-1].ask("CONFIG", "SET", "replica-priority", "100")
+    for sentinel in store.watchers:
+        sentinel.ask("SENTINEL", "SET", "stampede", "down-after-milliseconds", str(store.down_after_ms))
+
+
+def test_a_lost_replica_is_not_noticed(store: ThreeNodes) -> None:
+    [item] = sale_of(1)
+    lost = replicas_of(store, store.primary())[0]
+    store.kill(lost)
+    assert told(item) == Outcome.RESERVED
+    store.restart(lost)
 
 
 def test_the_replica_that_has_every_yes_takes_over_and_the_sale_goes_on(store: ThreeNodes, buyer: User) -> None:
@@ -63,18 +90,3 @@ def test_the_replica_that_has_every_yes_takes_over_and_the_sale_goes_on(store: T
 
 def names_of(node: StoreNode, item: SaleItem) -> set[str]:
     return {name.decode() for name in node.ask("HKEYS", keys_of(item.pk).holds) or []}
-
-
-def test_one_confirmation_of_two_is_enough_where_the_sentinels_can_choose(store: ThreeNodes) -> None:
-    assert durability.weaknesses_of_store() == []
-    store.nodes[-1].ask("CONFIG", "SET", "replica-priority", "50")
-    for sentinel in store.watchers:
-        sentinel.ask("SENTINEL", "SET", "stampede", "down-after-milliseconds", "2000")
-    found = {(weakness.setting, weakness.value) for weakness in durability.weaknesses_of_store()}
-    assert found == {("replica-priority", "100, 50"), ("down-after-milliseconds", "2000")}
-
-
-def test_a_lost_replica_is_not_noticed(store: ThreeNodes) -> None:
-    [item] = sale_of(1)
-    store.kill(replicas_of(store, store.primary())[0])
-    assert told(item) == Outcome.RESERVED

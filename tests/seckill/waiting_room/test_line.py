@@ -28,14 +28,6 @@ from tests.steps.waiting_room import joined, open_now, place_of
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    """A sale with a waiting room that opens in five minutes, with fifty units."""
-    item = make_item(product, quantity=50, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    return item
-
-
 def arrivals(item: SaleItem, count: int) -> list[int]:
     return [arrive(sale_id=item.sale_id, account_id=account).number for account in range(1, count + 1)]
 

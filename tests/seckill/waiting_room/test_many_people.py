@@ -125,7 +125,7 @@ def test_twenty_thousand_people_are_let_in_by_their_places_and_nothing_is_overso
     assert crowd.room_at_opening.early == early
     assert all(crowd.place(account) == crowd.arrivals[account] for account in crowd.accounts[early:])
 
-    Sale.objects.update(pace=60_000)
+    Sale.objects.update(pace=12_000)
     called, moves = 0, 0
     while len(crowd.told_yes) < UNITS:
         pass_time(item, store)

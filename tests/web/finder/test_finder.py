@@ -133,12 +133,12 @@ def test_the_field_stands_in_the_sidebar_and_on_the_first_page(as_manager: Clien
 @pytest.mark.slow
 def test_more_rows_cost_no_more_statements_and_are_on_the_list(as_manager: Client) -> None:
     load_goods()
-    load_many(20)
-    load_orders(30)
+    load_many(10)
+    load_orders(15)
     texts = ("demo", "tray", "MANY-1", "sale")
     few = [statements_for(as_manager, f"{FIND}?q={text}") for text in texts]
-    load_many(120)
-    load_orders(200)
+    load_many(40)
+    load_orders(60)
     assert [statements_for(as_manager, f"{FIND}?q={text}") for text in texts] == few
     for section in as_manager.get(FIND, {"q": "demo"}).context["sections"]:
         assert len(section.rows) <= ROWS_MAX

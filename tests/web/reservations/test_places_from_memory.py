@@ -8,20 +8,11 @@ from seckill.models import SaleItem
 from seckill.store.keys import keys_of, room_keys_of
 from seckill.waiting_room import place_tokens
 from seckill.waiting_room.presence import presence, read_present
-from shop.models import Product
 from shop.times.timestamps import now_ms
-from tests.steps.shop import make_item
 from tests.steps.waiting_room import ask_place, joined, open_now, place_of
 from tests.web.reservations.shadow import Shadow
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def waiting(product: Product) -> SaleItem:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    return item
 
 
 def test_before_the_opening_and_after_it(waiting: SaleItem, buyer: User, rival: User, shadow: Shadow) -> None:

@@ -20,7 +20,7 @@ from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 from tests.web.reservations.lane import asks_units
 from tests.web.reservations.shadow import Scope, Shadow, scope_of
-from web.reservations.calls import read_call
+from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.gate import SALE_REMEMBERED_SECONDS
 from web.reservations.snapshots import ASKED_SECONDS
 
@@ -231,12 +231,17 @@ def test_after_the_end_the_quantity_is_what_the_sale_had(
     assert shadow.answered[-1] is True
 
 
-def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:
-    item = make_item(product)
+def known_call(item: SaleItem) -> OrdinaryCall:
+    """For the figures of a sale, which the view has answered once."""
     path = f"/api/v1/sales/{item.sale_id}/live/"
     assert APIClient().get(path).status_code == 200
     call = read_call(Scope("GET", path), b"")
     assert call is not None
+    return call
+
+
+def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:
+    call = known_call(make_item(product))
     asked = 0
     for _look in range(590):
         # A second later each time.
@@ -255,10 +260,7 @@ def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Pro
 def test_figures_are_shown_for_half_a_second_where_the_reader_is_late(product: Product, shadow: Shadow) -> None:
     """The view of a sale's figures asks PostgreSQL, and would hold its thread while that is away."""
     item = make_item(product)
-    path = f"/api/v1/sales/{item.sale_id}/live/"
-    assert APIClient().get(path).status_code == 200
-    call = read_call(Scope("GET", path), b"")
-    assert call is not None
+    call = known_call(item)
     shadow.snapshots.clock.now_s += 0.4
     assert shadow.snapshots.find(item.pk) is None
     assert shadow.gate.answer(call) is not None
@@ -267,11 +269,7 @@ def test_figures_are_shown_for_half_a_second_where_the_reader_is_late(product: P
 
 
 def test_the_figures_of_a_sale_that_nobody_looked_at_come_back_without_a_view(product: Product, shadow: Shadow) -> None:
-    item = make_item(product)
-    path = f"/api/v1/sales/{item.sale_id}/live/"
-    assert APIClient().get(path).status_code == 200
-    call = read_call(Scope("GET", path), b"")
-    assert call is not None
+    call = known_call(make_item(product))
     shadow.snapshots.clock.now_s += ASKED_SECONDS + 1
     assert shadow.snapshots._asked_lately() == []
     assert shadow.gate.answer(call) is None
