@@ -150,21 +150,20 @@ def test_a_strangers_saved_address_is_not_shown(client: Client, buyer: User, str
         assert "Secret" not in client.get(f"/checkout/?address={wanted}").content.decode()
 
 
-@pytest.mark.parametrize("change", ["no signature", "another number", "another salt", "cut"])
-def test_only_a_signed_link_opens_a_guests_order(client: Client, buyer: User, change: str) -> None:
+def test_only_a_signed_link_opens_a_guests_order(client: Client, buyer: User) -> None:
     goods("tea")
     order = guest_order(client, tea=1)
     signed = signed_number(order.number)
-    forged = {
-        "no signature": order.number.hex,
-        "another number": f"{uuid4().hex}.{signed.partition('.')[2]}",
-        "another salt": Signer(salt="another", sep=".").sign(order.number.hex),
-        "cut": signed[:-1],
-    }[change]
-    for visitor in (Client(), client):
-        for page in ("", "pay/", "cancel/"):
-            assert visitor.get(f"/orders/guest/{forged}/{page}").status_code == 404
-            assert visitor.post(f"/orders/guest/{forged}/{page}").status_code in (404, 405)
+    for forged in (
+        order.number.hex,
+        f"{uuid4().hex}.{signed.partition('.')[2]}",
+        Signer(salt="another", sep=".").sign(order.number.hex),
+        signed[:-1],
+    ):
+        for visitor in (Client(), client):
+            for page in ("", "pay/", "cancel/"):
+                assert visitor.get(f"/orders/guest/{forged}/{page}").status_code == 404, forged
+                assert visitor.post(f"/orders/guest/{forged}/{page}").status_code in (404, 405), forged
     # Nor does signing in, nor the number alone; and an order of an account has no such link.
     client.force_login(buyer)
     assert client.get(f"/orders/{order.number}/").status_code == 404
@@ -256,13 +255,15 @@ def test_what_is_missing_is_marked(client: Client) -> None:
     assert "请更正下方标出的内容。" in client.post("/zh-hans/checkout/", {}).content.decode()
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "x" * 5000, "a\0b", "💥 ' OR 1=1"])
-def test_hostile_text_is_refused_or_shown_as_text(client: Client, text: str) -> None:
+def test_hostile_text_is_refused_or_shown_as_text(client: Client) -> None:
     goods("tea")
-    add_to_cart(client, "tea")
-    answer = client.post("/checkout/", {**form_of(client), "name": text, "key": text, "shipping": text}, follow=True)
-    assert answer.status_code in (200, 409)
-    assert "<script>alert" not in answer.content.decode()
+    for text in ("<script>alert(1)</script>", "x" * 5000, "a\0b", "💥 ' OR 1=1"):
+        add_to_cart(client, "tea")
+        answer = client.post(
+            "/checkout/", form_of(client) | dict.fromkeys(("name", "key", "shipping"), text), follow=True
+        )
+        assert answer.status_code in (200, 409), text
+        assert "<script>alert" not in answer.content.decode()
 
 
 def test_an_empty_cart_has_no_checkout(client: Client) -> None:
