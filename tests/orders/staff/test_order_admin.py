@@ -14,19 +14,17 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.admin import LABELS
-from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderStatus, PaymentEvent
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
-from orders.refund_records import RefundRequest
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
 from seckill.models import SaleItem
 from tests.steps.buying import make_orders, status_of
 from tests.steps.paying import message as provider_message
-from tests.steps.paying import payment_of, send_webhook
+from tests.steps.paying import payment_of, refund_part, send_webhook
 from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, employee, messages_on
 from tests.steps.store import left_held_sold, store_away
 
@@ -202,8 +200,7 @@ def test_a_refund_asks_first_and_keeps_the_units_sold_unless_staff_say_otherwise
 
 def test_the_total_of_a_bulk_refund_leaves_out_what_was_refunded_before(client: Client, order: Order) -> None:
     client.post(ORDERS, received(order))
-    part = RefundRequest(refund_id=uuid4(), amount_minor=500, units_of_line={}, units_back=False)
-    lifecycle.refund_amount(order_id=order.pk, request=part)
+    refund_part(order, 500)
     assert "Total: 14.00 CNY." in client.post(ORDERS, chosen("refund_orders", order)).content.decode()
 
 

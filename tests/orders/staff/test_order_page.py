@@ -12,12 +12,12 @@ from django.utils import timezone
 from orders.life import lifecycle
 from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
-from orders.refund_records import RefundRequest
 from orders.staff.order_page import STEPS
 from orders.staff.order_search import find_orders
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.steps.buying import order_of, plain_order, with_address
+from tests.steps.paying import refund_part
 from tests.steps.staff import (
     ORDERS,
     employee,
@@ -236,8 +236,7 @@ def test_a_part_that_was_refunded_before_shipping_is_not_sent(client: Client, bu
     Order.objects.update(amount_minor=6200)
     with_address(buyer)
     tins, pots = order.lines.all()
-    part = RefundRequest(refund_id=uuid4(), amount_minor=2400, units_of_line={tins.pk: 1, pots.pk: 1}, units_back=False)
-    assert lifecycle.refund_amount(order_id=order.pk, request=part) is lifecycle.RefundOutcome.STARTED
+    refund_part(order, 2400, units_of_line={tins.pk: 1, pots.pk: 1})
     # Then the slip has the two tins that go into the parcel
     slip = client.get(slips_page(order)).content.decode()
     assert re.search(r'Longjing tea</td><td class="units">2</td>', slip)
