@@ -161,7 +161,8 @@ def staff_pay_back(order: Order) -> list[Refund]:
 
 def messages_on(response: Any) -> list[str]:
     """The messages that the page shows, or that an answer leaves for the page to which it leads."""
-    found = response.context["messages"] if response.context else get_messages(response.wsgi_request)._queued_messages
+    stored: Any = get_messages(response.wsgi_request)
+    found = response.context["messages"] if response.context else stored._queued_messages
     return [str(message) for message in found]
 
 
