@@ -173,7 +173,7 @@ def test_three_anonymous_checkouts_hold_no_more_units_than_one_network_may(setti
     names = [f"thing{number}" for number in range(50)]
     for name in names:
         goods(name, units=100)
-    carts = [UUID(put(APIClient(), **dict.fromkeys(names, 1))["Cart-Token"]) for _ in range(3)]
+    carts = [UUID(put(APIClient(), "", **dict.fromkeys(names, 1))["Cart-Token"]) for _ in range(3)]
     answers = [
         place_order(wish_of(Holder(token=token), email=f"g{number}@example.com", network="192.0.2.1"))
         for number, token in enumerate(carts)
