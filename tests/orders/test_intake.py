@@ -56,17 +56,13 @@ def test_a_batch_becomes_orders_with_one_line_each(product: Product) -> None:
     assert waiting(item) == 0
 
 
-def test_an_empty_outbox_returns_0(item: SaleItem) -> None:
-    assert intake.drain_once(item_id=item.pk) == 0
-    assert intake.drain_once(item_id=999_999) == 0
-
-
-def test_batches_are_bounded(product: Product) -> None:
+def test_batches_are_bounded_and_an_empty_outbox_returns_0(product: Product) -> None:
     item = make_item(product, quantity=None)
     for buyer in new_buyers(7):
         reserve(item, buyer)
     assert [intake.drain_once(item_id=item.pk, batch_max=3) for _ in range(4)] == [3, 3, 1, 0]
     assert Order.objects.count() == 7
+    assert intake.drain_once(item_id=999_999) == 0
 
 
 def test_an_entry_read_twice_is_one_order(item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,27 +148,25 @@ def test_an_entry_of_an_unknown_buyer_is_set_aside_and_the_others_pass(
     assert "outbox_entry_set_aside" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"nothing": "known"},
-        {"reservation": "not-a-uuid", "buyer": "1", "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
-        {"reservation": str(uuid4()), "buyer": "x", "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
-        {"reservation": str(uuid4()), "buyer": "1", "units": "-1", "reserved_ms": "1", "deadline_ms": "2"},
-        {"reservation": str(uuid4()), "buyer": "1", "units": "0", "reserved_ms": "1", "deadline_ms": "2"},
-        {"reservation": str(uuid4()), "buyer": "1", "units": "9" * 30, "reserved_ms": "1", "deadline_ms": "2"},
-        {"reservation": str(uuid4()), "buyer": "9" * 30, "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
-        {"reservation": str(uuid4()), "buyer": "1", "units": "1", "reserved_ms": "9" * 40, "deadline_ms": "2"},
-    ],
-)
-def test_a_malformed_entry_is_set_aside_and_the_others_pass(
-    fields: dict[str, str], item: SaleItem, buyer: User, store: Any
-) -> None:
-    store.xadd(keys_of(item.pk).outbox, fields)
-    reserve(item, buyer)
-    assert intake.drain_once(item_id=item.pk) == 2
-    assert (Order.objects.count(), waiting(item)) == (1, 0)
-    assert store.xlen(keys_of(item.pk).dead) == 1
+MALFORMED = [
+    {"nothing": "known"},
+    {"reservation": "not-a-uuid", "buyer": "1", "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
+    {"reservation": str(uuid4()), "buyer": "x", "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
+    {"reservation": str(uuid4()), "buyer": "1", "units": "-1", "reserved_ms": "1", "deadline_ms": "2"},
+    {"reservation": str(uuid4()), "buyer": "1", "units": "0", "reserved_ms": "1", "deadline_ms": "2"},
+    {"reservation": str(uuid4()), "buyer": "1", "units": "9" * 30, "reserved_ms": "1", "deadline_ms": "2"},
+    {"reservation": str(uuid4()), "buyer": "9" * 30, "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
+    {"reservation": str(uuid4()), "buyer": "1", "units": "1", "reserved_ms": "9" * 40, "deadline_ms": "2"},
+]
+
+
+def test_a_malformed_entry_is_set_aside_and_the_others_pass(product: Product, store: Any) -> None:
+    item = make_item(product, quantity=None)
+    for number, (fields, buyer) in enumerate(zip(MALFORMED, new_buyers(len(MALFORMED)), strict=True), start=1):
+        store.xadd(keys_of(item.pk).outbox, fields)
+        reserve(item, buyer)
+        assert intake.drain_once(item_id=item.pk) == 2, fields
+        assert (Order.objects.count(), waiting(item), store.xlen(keys_of(item.pk).dead)) == (number, 0, number), fields
 
 
 def test_postgresql_refuses_units_that_the_store_gave_out_twice(

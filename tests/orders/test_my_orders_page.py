@@ -195,10 +195,15 @@ def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, order: Order
     assert status_of(order) == OrderStatus.PAID
 
 
-def test_nobody_can_pay_or_cancel_for_somebody_else(client: Client, order: Order, buyer: User, stranger: User) -> None:
+def test_the_order_of_somebody_else_is_404_and_cannot_be_paid_or_cancelled(
+    client: Client, order: Order, buyer: User, stranger: User
+) -> None:
     client.force_login(stranger)
+    for path in (order.get_absolute_url(), f"/reservations/{order.reservation_id}/", f"/reservations/{uuid4()}/"):
+        assert client.get(path).status_code == 404
     for button in ("pay", "cancel"):
         assert client.post(f"{order.get_absolute_url()}{button}/").status_code == 404
+    assert "You have no orders yet." in text_of(client, "/orders/")
     client.logout()
     answer = client.post(order.pay_path)
     assert answer["Location"].startswith("/accounts/login/")
@@ -221,14 +226,6 @@ def test_the_buyer_sees_the_address_for_mails_and_where_to_change_it(client: Cli
     assert 'href="/accounts/email/"' in text_of(client, order.get_absolute_url())
     User.objects.filter(pk=buyer.pk).update(email="new@example.com")
     assert "new@example.com" in text_of(client, order.get_absolute_url())
-
-
-def test_the_order_of_somebody_else_is_404(client: Client, order: Order, stranger: User) -> None:
-    client.force_login(stranger)
-    assert client.get(order.get_absolute_url()).status_code == 404
-    assert client.get(f"/reservations/{order.reservation_id}/").status_code == 404
-    assert client.get(f"/reservations/{uuid4()}/").status_code == 404
-    assert "You have no orders yet." in text_of(client, "/orders/")
 
 
 def test_older_orders_are_on_further_pages_and_queries_do_not_grow(

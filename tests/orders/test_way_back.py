@@ -37,7 +37,15 @@ def press(client: Client, payment: Payment, action: str) -> str:
 # --- back from the payment page ---
 
 
-def test_who_walks_away_from_the_payment_page_has_not_paid_yet(client: Client, order: Order, payment: Payment) -> None:
+def test_who_presses_back_or_walks_away_has_not_paid_yet_and_who_has_paid_waits(
+    client: Client, order: Order, payment: Payment
+) -> None:
+    # Back from the payment page
+    text = text_of(client, order)
+    assert WAITING not in text
+    assert "We have not received a payment for this order yet." in text
+    assert "Continue payment" in text
+    # By the link of the payment page
     page = text_of(client, order, payment.url)
     [link] = re.findall(r'<p class="aside">\s*<a href="([^"]+)"', page)
     english, chinese = (text_of(client, order, path_in(language, link)) for language in ("en", "zh-hans"))
@@ -47,18 +55,7 @@ def test_who_walks_away_from_the_payment_page_has_not_paid_yet(client: Client, o
     assert "您尚未付款" in chinese
     # The page asks again at the same address, so that it goes on saying so.
     assert f'hx-get="{link}"' in english
-
-
-def test_who_presses_back_is_not_told_that_a_payment_is_being_confirmed(
-    client: Client, order: Order, payment: Payment
-) -> None:
-    text = text_of(client, order)
-    assert WAITING not in text
-    assert "We have not received a payment for this order yet." in text
-    assert "Continue payment" in text
-
-
-def test_who_has_paid_waits_for_the_confirmation(client: Client, order: Order, payment: Payment) -> None:
+    # By its button
     back = press(client, payment, "pay")
     text = text_of(client, order, back)
     assert WAITING in text
@@ -77,16 +74,16 @@ def test_a_page_of_the_release_before_leads_back_all_the_same(client: Client, or
 # --- without JavaScript ---
 
 
-@pytest.mark.parametrize(("back", "seconds"), [("?payment=returned", "5"), ("?payment=left", None), ("", None)])
 def test_a_page_that_says_that_it_updates_does_so_without_javascript(
-    client: Client, order: Order, payment: Payment, back: str, seconds: str | None
+    client: Client, order: Order, payment: Payment
 ) -> None:
-    text = text_of(client, order, order.get_absolute_url() + back)
-    head = text.split("</head>")[0]
-    assert ('<noscript><meta http-equiv="refresh"' in head) == bool(seconds)
-    assert ("updates automatically" in text) == bool(seconds)
-    if seconds:
-        assert f'content="{seconds}"' in head
+    for back in ("?payment=returned", "?payment=left", ""):
+        text = text_of(client, order, order.get_absolute_url() + back)
+        head = text.split("</head>")[0]
+        updates = back == "?payment=returned"
+        assert ('<noscript><meta http-equiv="refresh" content="5"' in head) == updates, back
+        assert ('<noscript><meta http-equiv="refresh"' in head) == updates, back
+        assert ("updates automatically" in text) == updates, back
 
 
 def test_an_ended_order_whose_payment_is_unknown_updates_without_javascript(
@@ -130,15 +127,15 @@ def test_the_orders_of_others_are_not_shown(client: Client, order: Order, item: 
 # --- back to the sale ---
 
 
-@pytest.mark.parametrize("status", [OrderStatus.EXPIRED, OrderStatus.CANCELLED])
 def test_an_order_that_ended_leads_back_to_its_item_while_the_sale_is_open(
-    client: Client, order: Order, item: SaleItem, status: OrderStatus
+    client: Client, order: Order, item: SaleItem
 ) -> None:
     link = f'href="/sales/{item.sale_id}/#item-{item.pk}"'
     assert link not in text_of(client, order)
-    Order.objects.filter(pk=order.pk).update(status=status, ended_at=timezone.now())
-    text = text_of(client, order)
-    assert link in text
-    assert "The sale is still open" in text
+    for status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
+        Order.objects.filter(pk=order.pk).update(status=status, ended_at=timezone.now())
+        text = text_of(client, order)
+        assert link in text
+        assert "The sale is still open" in text
     Sale.objects.update(closes_at=timezone.now())
     assert link not in text_of(client, order)

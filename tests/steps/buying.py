@@ -202,6 +202,11 @@ def check_out(client: APIClient, token: str = "", *, key: str | None = "key", **
     return client.post("/api/v1/checkout/", body, format="json", headers=headers)
 
 
+def put_address(api: APIClient, order: Order, **changes: str) -> Any:
+    """The delivery address of an order, by the API."""
+    return api.put(f"/api/v1/orders/{order.number}/shipping-address/", ADDRESS | changes, format="json")
+
+
 def add_to_cart(client: Client, slug: str, units: int = 1) -> Any:
     """As the form of a product's page does: no token, and a browser that says where it comes from."""
     form = {"sku": f"SKU-{slug}", "units": units}

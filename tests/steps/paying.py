@@ -10,9 +10,11 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from orders.models import Order, Payment, PaymentEvent
+from orders.life import lifecycle
+from orders.models import Order, Payment, PaymentEvent, Refund
 from orders.payments import sessions
 from orders.payments.simulated.adapter import signature_header
+from orders.refund_records import RefundRequest
 from shop.databases.database_clock import database_now
 
 WEBHOOK = "/api/v1/payments/simulated/webhook/"
@@ -82,6 +84,14 @@ def make_events(orders: list[Order]) -> None:
             currency="CNY",
             happened_at=timezone.now(),
         )
+
+
+def refund_part(order: Order, amount_minor: int, **changes: Any) -> Refund:
+    """The refund of a part of an order, which staff have started."""
+    values = {"refund_id": uuid4(), "units_of_line": {}, "units_back": False, **changes}
+    request = RefundRequest(amount_minor=amount_minor, **values)
+    assert lifecycle.refund_amount(order_id=order.pk, request=request) is lifecycle.RefundOutcome.STARTED
+    return Refund.objects.get(pk=request.refund_id)
 
 
 def make_due(model: type[Model]) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import Permission, User
+from django.contrib.messages import get_messages
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
@@ -159,8 +160,20 @@ def staff_pay_back(order: Order) -> list[Refund]:
 
 
 def messages_on(response: Any) -> list[str]:
-    """The messages that the page shows."""
-    return [str(message) for message in response.context["messages"]]
+    """The messages that the page shows, or that an answer leaves for the page to which it leads."""
+    stored: Any = get_messages(response.wsgi_request)
+    found = response.context["messages"] if response.context else stored._queued_messages
+    return [str(message) for message in found]
+
+
+def press_button(client: Client, order: Order, step: str, **sent: Any) -> Any:
+    """A button on the page of an order, confirmed. The answer leads back to that page, or asks again."""
+    return client.post(f"{ORDERS}{order.pk}/{step}/now/", {"confirmed": "yes", **sent})
+
+
+def record_payment(client: Client, order: Order, amount: str = "19.00", reference: str = "TX-1") -> Any:
+    received = {f"order-{order.pk}-amount": amount, f"order-{order.pk}-reference": reference}
+    return press_button(client, order, "record-payment", **received)
 
 
 def report_of(item: SaleItem, *, yes: int = 5, **more: Any) -> dict[str, Any]:

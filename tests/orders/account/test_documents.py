@@ -5,7 +5,6 @@ from functools import partial
 from importlib import import_module
 from threading import Thread
 from unittest import mock
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,13 +21,12 @@ from orders.invoices.numbering import number_waiting
 from orders.life import lifecycle
 from orders.models import Document, Order, OrderLine, OrderStatus, Payment, Refund, ShippingAddress
 from orders.payments.simulated.models import SimulatedSession
-from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import ADDRESS, make_orders, new_buyers, order_of
 from tests.steps.crash import Killed, killed_at
-from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.paying import message, payment_of, refund_part, send_webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,12 +44,6 @@ def pay(order: Order) -> Payment:
     SimulatedSession.objects.filter(payment_id=payment.pk).update(status=SimulatedSession.Status.CAPTURED)
     send_webhook(message(payment))
     return payment
-
-
-def refund_part(order: Order, amount_minor: int) -> Refund:
-    asked = RefundRequest(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
-    assert lifecycle.refund_amount(order_id=order.pk, request=asked) is lifecycle.RefundOutcome.STARTED
-    return Refund.objects.get(pk=asked.refund_id)
 
 
 def numbers(kind: Document.Kind = Document.Kind.INVOICE) -> list[int | None]:

@@ -136,6 +136,9 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     kept = Order.objects.get()
     assert (kept.pk, kept.buyer, kept.amount_minor, kept.email, kept.buyer_note) == (order.pk, user, 1900, "", "")
     assert kept.lines.count() == 1
+    # No mail about the order is written any more.
+    assert kept.contact_email == ""
+    assert not lifecycle.pay(order_id=kept.pk)
 
 
 def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, person: User) -> None:
@@ -196,11 +199,3 @@ def test_staff_cannot_delete_themselves_by_accident(as_manager: Client, shop_man
     assert "belongs to the staff" in as_manager.post("/accounts/delete/").content.decode()
     shop_manager.refresh_from_db()
     assert shop_manager.is_active
-
-
-def test_a_mail_about_an_order_of_somebody_who_left_is_not_written(person: User, item: SaleItem) -> None:
-    order = kept_order(person, item, OrderStatus.COMPLETED)
-    delete_account(person.pk)
-    order.refresh_from_db()
-    assert order.contact_email == ""
-    assert not lifecycle.pay(order_id=order.pk)

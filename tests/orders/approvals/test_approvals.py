@@ -72,16 +72,16 @@ def signed_in(person: User) -> Client:
 
 def ask_refund(person: User, order: Order, amount: str = "19.00", **sent: Any) -> list[str]:
     form = {"refund_id": str(uuid4()), "amount": amount, "reason": "broken", **sent}
-    return messages_on(signed_in(person).post(f"{ORDERS}{order.pk}/refund/now/", form, follow=True))
+    return messages_on(signed_in(person).post(f"{ORDERS}{order.pk}/refund/now/", form))
 
 
 def ask_units(person: User, item: SaleItem, units: int, **sent: Any) -> list[str]:
     form = control_form(units=units, **sent)
-    return messages_on(signed_in(person).post(control_page(item, SaleChange.Kind.ADD_UNITS), form, follow=True))
+    return messages_on(signed_in(person).post(control_page(item, SaleChange.Kind.ADD_UNITS), form))
 
 
 def decision(person: User, asked: ApprovalRequest, word: str = "approve", reason: str = "seen") -> Any:
-    return signed_in(person).post(f"{LIST}{asked.pk}/change/", {word: "", "reason": reason}, follow=True)
+    return signed_in(person).post(f"{LIST}{asked.pk}/change/", {word: "", "reason": reason})
 
 
 def only_request() -> ApprovalRequest:
@@ -307,7 +307,7 @@ def test_without_bounds_nothing_waits(first: User, paid: Order, cheap: SaleItem,
 
 def test_the_action_of_the_list_leaves_out_what_needs_another_person(first: User, paid: Order) -> None:
     sent = {"action": "refund_orders", "_selected_action": [str(paid.pk)], "confirmed": "yes"}
-    said = messages_on(signed_in(first).post(ORDERS, sent, follow=True))
+    said = messages_on(signed_in(first).post(ORDERS, sent))
     assert said[0].startswith("Another person has to approve these refunds.")
     assert not Refund.objects.exists()
 

@@ -165,11 +165,15 @@ def test_a_forged_cookie_opens_nothing(client: Client, buyer: User) -> None:
 
 
 def test_a_full_cart_takes_no_other_product(shopper: Client) -> None:
-    add_to_cart(shopper, goods("tea").product.slug)
-    variants = [goods(f"tea-{number}") for number in range(1, LINES_MAX)]
+    tea = goods("tea")
+    add_to_cart(shopper, "tea")
+    others = Variant.objects.bulk_create(
+        Variant(product=tea.product, sku=f"SKU-tea-{number}", price_minor=1000, available=1)
+        for number in range(1, LINES_MAX)
+    )
     cart = Cart.objects.get()
     CartLine.objects.bulk_create(
-        CartLine(cart=cart, variant=variant, units=1, seen_price_minor=variant.price_minor) for variant in variants
+        CartLine(cart=cart, variant=other, units=1, seen_price_minor=other.price_minor) for other in others
     )
     answer = add_to_cart(shopper, goods("one-more").product.slug)
     assert answer.status_code == 302

@@ -10,12 +10,14 @@ from django.core import mail as outbox
 from django.core.signing import Signer
 from django.test import Client
 
+from orders.cart.cart_holder import Holder
+from orders.checkout.placement import PlaceOutcome, place_order
 from orders.guest_links import guest_path, signed_number
 from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderStatus, Payment, ShippingMethod, ShippingPrice
 from shop.models import Address, Variant
-from tests.steps.buying import ADDRESS, GUEST, add_to_cart, assert_stock_agrees, form_of
+from tests.steps.buying import ADDRESS, GUEST, add_to_cart, assert_stock_agrees, fill, form_of, wish_of
 from tests.steps.paying import message, send_webhook
 from tests.steps.shop import goods, units_in
 
@@ -103,14 +105,13 @@ def test_the_invoice_has_the_address_and_the_vat_number_that_the_buyer_gave(clie
     assert "Tianshan Road" not in page
 
 
-@pytest.mark.slow
-def test_checkouts_do_not_flood_the_address_of_somebody_else(client: Client, settings: LazySettings) -> None:
+def test_checkouts_do_not_flood_the_address_of_somebody_else(settings: LazySettings) -> None:
     settings.CHECKOUT_UNPAID_MAX, settings.GUEST_SHARE_PERCENT = 99, 100
     goods("tea")
     for _ in range(sending.PER_DAY_MAX[Mail.Kind.PLACED] + 2):
-        guest_order(Client(), tea=1)
+        assert place_order(wish_of(fill(Holder(), tea=1))).outcome is PlaceOutcome.PLACED
     sending.send_due(seconds_max=5)
-    assert len(outbox.outbox) == sending.PER_DAY_MAX[Mail.Kind.PLACED]
+    assert [sent.to for sent in outbox.outbox] == [[GUEST]] * sending.PER_DAY_MAX[Mail.Kind.PLACED]
     assert Mail.objects.filter(sent_at=None, last_error=sending.TOO_MANY).count() == 2
 
 
@@ -150,21 +151,20 @@ def test_a_strangers_saved_address_is_not_shown(client: Client, buyer: User, str
         assert "Secret" not in client.get(f"/checkout/?address={wanted}").content.decode()
 
 
-@pytest.mark.parametrize("change", ["no signature", "another number", "another salt", "cut"])
-def test_only_a_signed_link_opens_a_guests_order(client: Client, buyer: User, change: str) -> None:
+def test_only_a_signed_link_opens_a_guests_order(client: Client, buyer: User) -> None:
     goods("tea")
     order = guest_order(client, tea=1)
     signed = signed_number(order.number)
-    forged = {
-        "no signature": order.number.hex,
-        "another number": f"{uuid4().hex}.{signed.partition('.')[2]}",
-        "another salt": Signer(salt="another", sep=".").sign(order.number.hex),
-        "cut": signed[:-1],
-    }[change]
-    for visitor in (Client(), client):
-        for page in ("", "pay/", "cancel/"):
-            assert visitor.get(f"/orders/guest/{forged}/{page}").status_code == 404
-            assert visitor.post(f"/orders/guest/{forged}/{page}").status_code in (404, 405)
+    for forged in (
+        order.number.hex,
+        f"{uuid4().hex}.{signed.partition('.')[2]}",
+        Signer(salt="another", sep=".").sign(order.number.hex),
+        signed[:-1],
+    ):
+        for visitor in (Client(), client):
+            for page in ("", "pay/", "cancel/"):
+                assert visitor.get(f"/orders/guest/{forged}/{page}").status_code == 404, forged
+                assert visitor.post(f"/orders/guest/{forged}/{page}").status_code in (404, 405), forged
     # Nor does signing in, nor the number alone; and an order of an account has no such link.
     client.force_login(buyer)
     assert client.get(f"/orders/{order.number}/").status_code == 404
@@ -256,13 +256,15 @@ def test_what_is_missing_is_marked(client: Client) -> None:
     assert "请更正下方标出的内容。" in client.post("/zh-hans/checkout/", {}).content.decode()
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "x" * 5000, "a\0b", "💥 ' OR 1=1"])
-def test_hostile_text_is_refused_or_shown_as_text(client: Client, text: str) -> None:
+def test_hostile_text_is_refused_or_shown_as_text(client: Client) -> None:
     goods("tea")
-    add_to_cart(client, "tea")
-    answer = client.post("/checkout/", {**form_of(client), "name": text, "key": text, "shipping": text}, follow=True)
-    assert answer.status_code in (200, 409)
-    assert "<script>alert" not in answer.content.decode()
+    for text in ("<script>alert(1)</script>", "x" * 5000, "a\0b", "💥 ' OR 1=1"):
+        add_to_cart(client, "tea")
+        answer = client.post(
+            "/checkout/", form_of(client) | dict.fromkeys(("name", "key", "shipping"), text), follow=True
+        )
+        assert answer.status_code in (200, 409), text
+        assert "<script>alert" not in answer.content.decode()
 
 
 def test_an_empty_cart_has_no_checkout(client: Client) -> None:

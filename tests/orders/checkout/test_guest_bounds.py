@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from uuid import UUID
 
 import pytest
 from django.conf import LazySettings
@@ -122,12 +123,12 @@ def test_one_order_takes_no_more_of_a_product_than_a_line_may_have(api: APIClien
 
 
 @pytest.mark.slow
-def test_forty_who_never_pay_leave_the_stock_to_forty_who_do(settings: LazySettings) -> None:
+def test_twenty_who_never_pay_leave_the_stock_to_twenty_who_do(settings: LazySettings) -> None:
     """Each of them has a mailbox and a network of its own, comes again when its hold is over, and takes what it can."""
-    tea, buyers, payers = goods("tea", units=160), new_buyers(40), 0
+    tea, buyers, payers = goods("tea", units=80), new_buyers(20), 0
     share, samples = 0.0, 0
     for round_number in range(4):
-        for number in range(round_number * 10, round_number * 10 + 10):
+        for number in range(round_number * 5, round_number * 5 + 5):
             guest(number, units=20)
             placement = place_order(wish_of(fill(Holder(buyer_id=buyers[number].pk), tea=1)))
             payers += placement.order is not None and lifecycle.pay(order_id=placement.order.pk)
@@ -136,7 +137,7 @@ def test_forty_who_never_pay_leave_the_stock_to_forty_who_do(settings: LazySetti
         # Time passes: holds of guests end, and those who hold again are others.
         Order.objects.filter(status="awaiting_payment").update(expires_at=timezone.now() - timedelta(seconds=1))
         lifecycle.expire_overdue()
-    assert payers == 40
+    assert payers == 20
     assert share / samples <= settings.GUEST_SHARE_PERCENT / 100
 
 
@@ -172,9 +173,10 @@ def test_three_anonymous_checkouts_hold_no_more_units_than_one_network_may(setti
     names = [f"thing{number}" for number in range(50)]
     for name in names:
         goods(name, units=100)
+    carts = [UUID(put(APIClient(), "", **dict.fromkeys(names, 1))["Cart-Token"]) for _ in range(3)]
     answers = [
-        place_order(wish_of(fill(Holder(), **dict.fromkeys(names, 1)), email=f"g{n}@example.com", network="192.0.2.1"))
-        for n in range(3)
+        place_order(wish_of(Holder(token=token), email=f"g{number}@example.com", network="192.0.2.1"))
+        for number, token in enumerate(carts)
     ]
     outcomes = [answer.outcome for answer in answers]
     assert outcomes == [PlaceOutcome.PLACED, PlaceOutcome.GUESTS_WAIT, PlaceOutcome.GUESTS_WAIT]

@@ -14,10 +14,10 @@ from django.utils import timezone
 from orders.fulfilment.packing_queue import OrderToPack
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus, Refund, ShippingAddress
-from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Variant
 from tests.steps.buying import ADDRESS, order_of, plain_order
+from tests.steps.paying import refund_part
 from tests.steps.shop import goods, make_product, statements, statements_for, variant_of
 from tests.steps.staff import TO_PACK, employee, messages_on, slips_page
 
@@ -74,8 +74,7 @@ def test_the_queue_says_what_goes_into_the_parcel(client: Client, buyer: User) -
     OrderLine.objects.create(order=order, variant=goods("pot"), units=1, unit_price_minor=1000)
     Order.objects.update(amount_minor=4000)
     tea, pot = order.lines.order_by("pk")
-    part = RefundRequest(refund_id=uuid4(), amount_minor=2000, units_of_line={tea.pk: 1, pot.pk: 1}, units_back=False)
-    assert lifecycle.refund_amount(order_id=order.pk, request=part) is lifecycle.RefundOutcome.STARTED
+    refund_part(order, 2000, units_of_line={tea.pk: 1, pot.pk: 1})
     page = client.get(TO_PACK).content.decode()
     assert f"<b>2 ×</b> {tea.title}" in page
     assert pot.title not in page

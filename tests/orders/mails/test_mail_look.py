@@ -1,7 +1,6 @@
 """What mails about an order show: one look, both languages, the number, the link, the parcel, what was refunded."""
 
 from email.message import EmailMessage
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,11 +12,11 @@ from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderStatus, ShippingAddress
-from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import BuyerLanguage, Variant
 from tests.orders.mails.mail_server import MailServer
 from tests.steps.buying import ADDRESS, buyer_of, plain_order, with_address
+from tests.steps.paying import refund_part
 from tests.steps.staff import staff_pay_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,8 +102,7 @@ def test_a_sent_order_names_carrier_and_number_and_links_the_parcel(server: Mail
 
 
 def refund(order: Order, amount_minor: int) -> None:
-    wish = RefundRequest(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
-    assert lifecycle.refund_amount(order_id=order.pk, request=wish) is lifecycle.RefundOutcome.STARTED
+    refund_part(order, amount_minor)
     staff_pay_back(order)
 
 

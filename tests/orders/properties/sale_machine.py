@@ -421,12 +421,12 @@ class SaleMachine(RuleBasedStateMachine):
         store = self.model.store
         if not self.model.store_is_up or store.missing:
             return
-        holds = {name: (state, int(buyer), int(units)) for name, state, buyer, units in self.world.hold_rows()}
-        assert holds == {
-            name: (hold.state, self.cast.buyer_ids[hold.buyer], hold.units) for name, hold in store.holds.items()
+        found, ids = self.world.stored(), self.cast.buyer_ids
+        assert found.holds == {
+            name: (hold.state, str(ids[hold.buyer]), str(hold.units)) for name, hold in store.holds.items()
         }
-        assert self.world.outbox_entries() == {name: entry.read for name, entry in store.outbox.items()}
-        item = self.world.item()
+        assert found.outbox == {name: entry.read for name, entry in store.outbox.items()}
+        item = found.item
         counted = {name: int(item[name]) for name in ("quantity", "left", "held", "sold") if name in item}
         assert counted.get("quantity") == store.terms.quantity
         assert counted.get("left") == store.left
@@ -435,14 +435,10 @@ class SaleMachine(RuleBasedStateMachine):
         assert counted.get("quantity", 0) == sum(counted.get(name, 0) for name in ("left", "held", "sold")) or (
             store.terms.quantity is None
         )
-        buyers = Counter({self.cast.buyer_ids[buyer]: units for buyer, units in store.buyers.items()})
-        assert Counter({int(buyer): int(units) for buyer, units in self.world.buyers().items()}) == buyers
+        assert found.buyers == Counter({ids[buyer]: units for buyer, units in store.buyers.items()})
         assert (item["state"] == "paused") is store.terms.paused
         assert int(item["per_buyer_max"]) == store.terms.limit
-        line = [str(self.cast.buyer_ids[place.buyer]) for place in store.line]
-        assert self.world.line() == line
-        ids = [self.world.places()[buyer].split(":")[0] for buyer in line]
-        assert ids == [place.reservation for place in store.line]
+        assert found.line == [(str(ids[place.buyer]), place.reservation) for place in store.line]
         if store.line_open:
             self.world.check_line()
 

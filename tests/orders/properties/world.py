@@ -1,5 +1,6 @@
 """The real shop for the machine: one item in its own store and in PostgreSQL, and what both hold."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from orders.models import (
     StoreRepair,
 )
 from seckill.items import item_state
+from seckill.line import line_ledger
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outbox import outbox
 from seckill.publication import publish_sale
@@ -36,7 +38,7 @@ from shop.times.timestamps import from_ms, to_ms
 from tests.orders.properties.sale_model import UPCOMING, Terms
 from tests.own_store import OwnStore
 from tests.steps.shop import variant_of
-from tests.steps.store import StoredItem
+from tests.steps.store import StoredItem, texts
 
 HOUR = timedelta(hours=1)
 # In the order in which rows may be deleted.
@@ -56,6 +58,21 @@ class Cast:
 
     product: Product
     buyer_ids: list[int]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the store holds of the item: texts, but for the units by buyer.
+
+    `holds`: state, buyer and units by reservation. `outbox`: by reservation, whether a worker has read it, in the order
+    of the stream. `line`: buyer and reservation, in the order in which they came.
+    """
+
+    item: dict[str, str]
+    buyers: Counter[int]
+    holds: dict[str, tuple[str, ...]]
+    outbox: dict[str, bool]
+    line: list[tuple[str, str]]
 
 
 class World(StoredItem):
@@ -130,19 +147,23 @@ class World(StoredItem):
     def order_id(self, reservation: str) -> int:
         return Order.objects.values_list("pk", flat=True).get(reservation_id=reservation)
 
-    def outbox_entries(self) -> dict[str, bool]:
-        """reservation -> whether a worker has read it, in the order of the stream"""
-        entries = self.client.xrange(self.keys.outbox)
-        read = {
-            row["message_id"] for row in self.client.xpending_range(self.keys.outbox, outbox.GROUP, "-", "+", 1_000)
-        }
-        return {fields[b"reservation"].decode(): entry_id in read for entry_id, fields in entries}
-
-    def hold_rows(self) -> Iterator[tuple[str, str, str, str]]:
-        """reservation, state, buyer and units of each hold"""
-        for name, hold in self.holds().items():
-            state, buyer, units, _ = hold.split(":")
-            yield name, state, buyer, units
+    def stored(self) -> Stored:
+        """Asked in one call, since it is asked after each step."""
+        keys, pipeline = self.keys, self.client.pipeline(transaction=False)
+        for key in (keys.item, keys.buyers, keys.holds, keys.places):
+            pipeline.hgetall(key)
+        pipeline.xrange(keys.outbox).xpending_range(keys.outbox, outbox.GROUP, "-", "+", 1_000)
+        *hashes, entries, pending, line = pipeline.zrange(keys.line, 0, -1, withscores=True).execute()
+        item, buyers, holds, places = map(texts, hashes)
+        read = {row["message_id"] for row in pending}
+        waiting = sorted(line, key=lambda place: place[1] % line_ledger.SHIFT)
+        return Stored(
+            item=item,
+            buyers=Counter({int(buyer): int(units) for buyer, units in buyers.items()}),
+            holds={name: tuple(hold.split(":")[:3]) for name, hold in holds.items()},
+            outbox={fields[b"reservation"].decode(): entry_id in read for entry_id, fields in entries},
+            line=[(buyer.decode(), places[buyer.decode()].split(":")[0]) for buyer, _ in waiting],
+        )
 
     def order_rows(self) -> Iterable[Any]:
         return OrderLine.objects.filter(sale_item_id=self.item_id).values(

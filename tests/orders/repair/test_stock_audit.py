@@ -1,7 +1,6 @@
 """The audit of the ordinary stock finds each figure that does not agree."""
 
 from io import StringIO
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,15 +9,14 @@ from django.db import transaction
 from django.db.models import F
 
 from orders.life import lifecycle
-from orders.life.lifecycle import RefundOutcome
 from orders.models import Order, OrderStatus
-from orders.refund_records import RefundRequest
 from orders.repair.stock_audit import audit_stock
 from orders.units.in_stock import move_units
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
 from tests.steps.buying import plain_order
 from tests.steps.operating import run_command
+from tests.steps.paying import refund_part
 from tests.steps.shop import make_item, make_product, units_in, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,10 +57,7 @@ def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: 
 def refund_some(order: Order, *, units: int, units_back: bool) -> None:
     (line,) = order.lines.all()
     units_of_line = {line.pk: units}
-    wish = RefundRequest(
-        refund_id=uuid4(), amount_minor=units * 5000, units_of_line=units_of_line, units_back=units_back
-    )
-    assert lifecycle.refund_amount(order_id=order.pk, request=wish) is RefundOutcome.STARTED
+    refund_part(order, units * 5000, units_of_line=units_of_line, units_back=units_back)
 
 
 @pytest.mark.parametrize(

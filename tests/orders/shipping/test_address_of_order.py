@@ -11,21 +11,14 @@ from rest_framework.test import APIClient
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, ShippingAddress
 from orders.shipping.order_address import store_address
-from seckill.models import SaleItem
 from shop.models import Address
-from tests.steps.buying import ADDRESS, order_of, signed_in
+from tests.steps.buying import ADDRESS, order_of, put_address, signed_in
 from tests.steps.paying import press_pay
 from tests.steps.shop import make_item, make_product
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer")]
 
 LATER = ADDRESS | {"later": "yes"}
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User, client: Client) -> Order:
-    client.force_login(buyer)
-    return order_of(item, buyer)
 
 
 def pay(client: Client, order: Order) -> Any:
@@ -91,12 +84,12 @@ def test_the_address_of_somebody_else_is_not_shown_or_changed(client: Client, or
     client.force_login(stranger)
     assert client.get(order.address_path).status_code == 404
     assert client.post(order.address_path, ADDRESS | {"city": "Elsewhere"}).status_code == 404
-    assert put(signed_in(stranger), order, city="Elsewhere").status_code == 404
-    assert put(APIClient(), order, city="Elsewhere").status_code == 401
+    assert put_address(signed_in(stranger), order, city="Elsewhere").status_code == 404
+    assert put_address(APIClient(), order, city="Elsewhere").status_code == 401
     assert address_of(order) == ADDRESS
 
 
-def test_the_address_can_be_changed_until_the_goods_have_left(client: Client, order: Order) -> None:
+def test_the_address_can_be_changed_until_the_goods_have_left(client: Client, order: Order, buyer: User) -> None:
     store_address(order_id=order.pk, values=ADDRESS)
     assert lifecycle.pay(order_id=order.pk)
     assert client.post(order.address_path, ADDRESS | {"city": "Ningbo"})["Location"] == order.get_absolute_url()
@@ -104,6 +97,8 @@ def test_the_address_can_be_changed_until_the_goods_have_left(client: Client, or
     assert "Ningbo" in client.get(order.get_absolute_url()).content.decode()
     assert lifecycle.ship(order_id=order.pk)
     assert client.post(order.address_path, ADDRESS)["Location"] == order.get_absolute_url()
+    refused = put_address(signed_in(buyer), order)
+    assert (refused.status_code, refused.json()["code"]) == (409, "address_fixed")
     assert address_of(order)["city"] == "Ningbo"
 
 
@@ -118,7 +113,7 @@ def test_an_order_whose_delivery_was_paid_stays_in_its_country(client: Client, o
     store_address(order_id=order.pk, values=ADDRESS)
     Order.objects.filter(pk=order.pk).update(shipping_name="Express")
     client.post(order.address_path, LATER | {"country": "DE", "postcode": "10115"})
-    assert put(signed_in(buyer), order, country="DE").json()["code"] == "invalid"
+    assert put_address(signed_in(buyer), order, country="DE").json()["code"] == "invalid"
     assert address_of(order) == ADDRESS
     client.post(order.address_path, LATER | {"city": "Ningbo"})
     assert address_of(order)["city"] == "Ningbo"
@@ -127,14 +122,9 @@ def test_an_order_whose_delivery_was_paid_stays_in_its_country(client: Client, o
 # --- the API ---
 
 
-def put(api: APIClient, order: Order, **changes: str) -> Any:
-    path = f"/api/v1/orders/{order.number}/shipping-address/"
-    return api.put(path, ADDRESS | changes, format="json")
-
-
 def test_the_api_sets_the_address_and_shows_it(order: Order, buyer: User) -> None:
     api = signed_in(buyer)
-    answer = put(api, order, phone="＋８６ 138 0013 8000", country="cn")
+    answer = put_address(api, order, phone="＋８６ 138 0013 8000", country="cn")
     assert answer.status_code == 200
     full = ADDRESS | {"line2": "", "district": "", "region": "", "phone": "+86 138 0013 8000"}
     assert answer.json()["shipping_address"] == full
@@ -153,16 +143,9 @@ def test_the_api_says_which_field_is_wrong(order: Order, buyer: User) -> None:
         ("strasse", {"strasse": "x"}),
     ]
     for field, changes in wrong:
-        answer = put(signed_in(buyer), order, **changes)
+        answer = put_address(signed_in(buyer), order, **changes)
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), changes
         assert field in str(answer.json()["errors"])
-
-
-def test_the_api_refuses_a_new_address_once_the_goods_have_left(order: Order, buyer: User) -> None:
-    lifecycle.pay(order_id=order.pk)
-    lifecycle.ship(order_id=order.pk)
-    answer = put(signed_in(buyer), order)
-    assert (answer.status_code, answer.json()["code"]) == (409, "address_fixed")
 
 
 def test_the_api_takes_a_payment_without_an_address_as_before(order: Order, buyer: User) -> None:

@@ -1,31 +1,17 @@
 """A buyer of a flash sale says before paying to whom the invoice is made out, as in the checkout."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from rest_framework.test import APIClient
 
 from orders.life import lifecycle
 from orders.models import Order
-from seckill.models import SaleItem
-from tests.steps.buying import ADDRESS, order_of, signed_in
+from tests.steps.buying import ADDRESS, put_address, signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer")]
 
 COMPANY = {"billing_address": "Tea Import Ltd\r\nHafenstr. 1\r\n20457 Hamburg", "vat_number": "DE123456789"}
 LATER = ADDRESS | {"later": "yes"}
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User, client: Client) -> Order:
-    client.force_login(buyer)
-    return order_of(item, buyer)
-
-
-def put(api: APIClient, order: Order, **changes: str) -> Any:
-    return api.put(f"/api/v1/orders/{order.number}/shipping-address/", ADDRESS | changes, format="json")
 
 
 def billing_of(order: Order) -> tuple[str, str]:
@@ -47,18 +33,15 @@ def test_what_the_buyer_gives_beside_the_delivery_stands_on_the_invoice(client: 
     assert "Tianshan Road" not in invoice
 
 
-def test_what_is_too_long_is_shown_and_nothing_is_saved(client: Client, order: Order) -> None:
-    page = client.post(order.address_path, LATER | COMPANY | {"vat_number": "1" * 21})
-    assert page.status_code == 200
-    assert "Tea Import Ltd" in page.content.decode()
-    assert billing_of(order) == ("", "")
-    assert not hasattr(order, "shipping_address")
-
-
-def test_the_fields_keep_what_was_typed_when_another_country_is_chosen(client: Client, order: Order) -> None:
-    page = client.post(order.address_path, ADDRESS | COMPANY | {"refresh": "1"}).content.decode()
-    assert "Tea Import Ltd" in page
-    assert billing_of(order) == ("", "")
+def test_what_was_typed_is_kept_where_something_is_too_long_or_another_country_is_chosen(
+    client: Client, order: Order
+) -> None:
+    for changes in (LATER | {"vat_number": "1" * 21}, {"refresh": "1"}):
+        page = client.post(order.address_path, ADDRESS | COMPANY | changes)
+        assert page.status_code == 200
+        assert "Tea Import Ltd" in page.content.decode()
+        assert billing_of(order) == ("", "")
+        assert not hasattr(order, "shipping_address")
 
 
 def test_after_the_payment_the_address_can_change_and_the_invoice_cannot(client: Client, order: Order) -> None:
@@ -69,22 +52,18 @@ def test_after_the_payment_the_address_can_change_and_the_invoice_cannot(client:
     assert billing_of(order)[1] == "DE123456789"
 
 
-def test_the_api_takes_them_with_the_address(buyer: User, order: Order) -> None:
+def test_the_api_takes_them_with_the_address_until_the_order_is_paid(buyer: User, order: Order) -> None:
     api = signed_in(buyer)
-    answer = put(api, order, **COMPANY)
+    answer = put_address(api, order, **COMPANY)
     assert (answer.status_code, answer.json()["vat_number"]) == (200, "DE123456789")
     assert answer.json()["billing_address"].startswith("Tea Import Ltd")
     # What is left out stays.
-    assert put(api, order).json()["vat_number"] == "DE123456789"
-    assert put(api, order, vat_number="").json()["vat_number"] == ""
-    assert put(api, order, vat_number="1" * 21).json()["errors"][0]["field"] == "vat_number"
-
-
-def test_the_api_refuses_all_of_it_once_the_order_is_paid(buyer: User, order: Order) -> None:
-    api = signed_in(buyer)
-    assert put(api, order).status_code == 200
+    assert put_address(api, order).json()["vat_number"] == "DE123456789"
+    assert put_address(api, order, vat_number="").json()["vat_number"] == ""
+    assert put_address(api, order, vat_number="1" * 21).json()["errors"][0]["field"] == "vat_number"
+    # Then all of it is refused, and the address alone is not.
     lifecycle.pay(order_id=order.pk)
-    refused = put(api, order, name="Han Meimei", vat_number="DE123456789")
+    refused = put_address(api, order, name="Han Meimei", vat_number="DE123456789")
     assert (refused.status_code, refused.json()["code"]) == (409, "address_fixed")
     assert Order.objects.get().shipping_address.name == "Li Lei"
-    assert put(api, order, name="Han Meimei").status_code == 200
+    assert put_address(api, order, name="Han Meimei").status_code == 200

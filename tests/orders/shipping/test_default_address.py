@@ -14,7 +14,6 @@ from orders.life import lifecycle
 from orders.models import Order, OrderStatus, ShippingAddress, ShippingMethod, ShippingPrice
 from orders.shipping.delivery_choice import attach_default
 from orders.shipping.order_address import store_address
-from seckill.models import SaleItem
 from shop.accounts.address_book import ADDRESSES_MAX, delete_address, save_address
 from shop.models import Address, Product
 from tests.steps.at_once import at_once
@@ -23,7 +22,7 @@ from tests.steps.paying import press_pay
 from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import messages_on
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer")]
 
 
 def save(user: User, **changes: Any) -> Address:
@@ -35,12 +34,6 @@ def save(user: User, **changes: Any) -> Address:
 @pytest.fixture
 def saved(buyer: User) -> Address:
     return save(buyer, city="Suzhou")
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User, client: Client) -> Order:
-    client.force_login(buyer)
-    return order_of(item, buyer)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Orders of a flash sale are sent where the checkout sends, in the same ways and for the same prices."""
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,12 +10,11 @@ from rest_framework.test import APIClient
 from orders.invoices.included_taxes import taxes_of
 from orders.life import lifecycle
 from orders.models import Order, Payment, ShippingAddress, ShippingMethod, ShippingPrice
-from seckill.models import SaleItem
 from shop.models import TaxRate, Variant
-from tests.steps.buying import ADDRESS, order_of, signed_in
+from tests.steps.buying import ADDRESS, put_address, signed_in
 from tests.steps.paying import press_pay
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer", "post")]
 
 ABROAD = ADDRESS | {"country": "DE", "postcode": "10115"}
 
@@ -31,19 +29,9 @@ def post(db: None) -> ShippingMethod:
     return method
 
 
-@pytest.fixture
-def order(item: SaleItem, buyer: User, client: Client, post: ShippingMethod) -> Order:
-    client.force_login(buyer)
-    return order_of(item, buyer)
-
-
 def amounts_of(order: Order) -> tuple[int, int, str]:
     order.refresh_from_db()
     return order.amount_minor, order.shipping_minor, order.shipping_name
-
-
-def put(api: APIClient, order: Order, **changes: str) -> Any:
-    return api.put(f"/api/v1/orders/{order.number}/shipping-address/", ADDRESS | changes, format="json")
 
 
 def test_the_page_offers_the_ways_of_the_checkout_and_adds_their_price(client: Client, order: Order) -> None:
@@ -69,7 +57,7 @@ def test_a_heavy_product_costs_what_the_table_says(client: Client, order: Order)
 def test_a_country_to_which_the_shop_does_not_send_is_not_offered(client: Client, order: Order, buyer: User) -> None:
     assert 'value="DE"' not in client.get(order.address_path).content.decode()
     assert client.post(order.address_path, ABROAD | {"shipping": "post:800"}).status_code == 200
-    answer = put(signed_in(buyer), order, **ABROAD, shipping_method="post")
+    answer = put_address(signed_in(buyer), order, **ABROAD, shipping_method="post")
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
     assert "The shop does not send there." in str(answer.json()["errors"])
     assert not ShippingAddress.objects.exists()
@@ -117,9 +105,9 @@ def test_the_api_chooses_before_it_pays(order: Order, buyer: User) -> None:
     assert not Payment.objects.exists()
     offers = api.get("/api/v1/shipping-methods/", {"country": "CN", "order": str(order.number)}).json()
     assert [(offer["code"], offer["price"]) for offer in offers] == [("post", "8.00")]
-    missing = put(api, order)
+    missing = put_address(api, order)
     assert (missing.status_code, missing.json()["code"]) == (409, "shipping_not_offered")
-    body = put(api, order, shipping_method="post").json()
+    body = put_address(api, order, shipping_method="post").json()
     assert (body["amount"], body["shipping"]) == ("27.00", {"name": "Post", "amount": "8.00"})
     assert press_pay(api, order.number, key="second").status_code == 201
 

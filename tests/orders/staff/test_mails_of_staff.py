@@ -42,15 +42,15 @@ def test_the_page_of_a_mail_shows_its_text(client: Client, sent: Mail) -> None:
     assert "We have received your payment of CN¥19.00." in page
 
 
-@pytest.mark.parametrize("language", ["en", "zh-hans"])
-def test_the_link_of_a_guest_is_not_shown(client: Client, sent: Mail, language: str) -> None:
+def test_the_link_of_a_guest_is_not_shown(client: Client, sent: Mail) -> None:
     Order.objects.update(buyer=None, email="guest@example.com", language="zh-hans")
     order = Order.objects.get()
-    client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
-    page = client.get(page_of(sent)).content.decode()
-    assert order.shown_code in page
-    assert order.get_absolute_url().rpartition("/orders/")[2] not in page
-    assert f"{settings.SHOP_URL}/" not in page
+    for language in ("en", "zh-hans"):
+        client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
+        page = client.get(page_of(sent)).content.decode()
+        assert order.shown_code in page
+        assert order.get_absolute_url().rpartition("/orders/")[2] not in page
+        assert f"{settings.SHOP_URL}/" not in page
 
 
 def test_a_mail_that_was_sent_is_sent_again_after_a_question(client: Client, sent: Mail) -> None:

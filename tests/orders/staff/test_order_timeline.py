@@ -14,7 +14,7 @@ from orders.staff.order_timeline import NOTES_MAX
 from seckill.models import SaleItem
 from tests.steps.buying import order_of, with_address
 from tests.steps.paying import make_events
-from tests.steps.staff import ORDERS, admin_page, employee, messages_on
+from tests.steps.staff import ORDERS, admin_page, employee, messages_on, press_button, record_payment
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -25,12 +25,8 @@ def order(buyer: User, item: SaleItem) -> Order:
     return order_of(item, buyer)
 
 
-def press(client: Client, order: Order, step: str, **sent: Any) -> None:
-    client.post(f"{ORDERS}{order.pk}/{step}/now/", {"confirmed": "yes", **sent})
-
-
 def add_note(client: Client, order: Order, text: str, note_id: str = "") -> Any:
-    return client.post(f"{ORDERS}{order.pk}/notes/", {"note_id": note_id or uuid4(), "text": text}, follow=True)
+    return client.post(f"{ORDERS}{order.pk}/notes/", {"note_id": note_id or uuid4(), "text": text})
 
 
 def told(client: Client, order: Order) -> list[Any]:
@@ -40,12 +36,11 @@ def told(client: Client, order: Order) -> list[Any]:
 
 def test_an_order_is_told_from_its_placing_to_the_refund(client: Client, order: Order) -> None:
     # Given an order that was paid, sent, noted and refunded in part
-    recorded = {f"order-{order.pk}-amount": "19.00", f"order-{order.pk}-reference": "TX-1"}
-    press(client, order, "record-payment", **recorded)
+    record_payment(client, order)
     tasks.send_mails()
-    press(client, order, "ship", carrier="SF Express", tracking_number="SF123456789")
+    press_button(client, order, "ship", carrier="SF Express", tracking_number="SF123456789")
     add_note(client, order, "Called about the colour.")
-    press(client, order, "refund", refund_id=str(uuid4()), amount="5.00", reason="scratched")
+    press_button(client, order, "refund", refund_id=str(uuid4()), amount="5.00", reason="scratched")
     # Then its page tells it in this order
     moments = told(client, order)
     assert [moment.at for moment in moments] == sorted(moment.at for moment in moments)
@@ -63,7 +58,7 @@ def test_an_order_is_told_from_its_placing_to_the_refund(client: Client, order: 
 
 
 def test_a_sent_mail_leads_to_its_text_and_is_sent_again_by_those_who_may(client: Client, order: Order) -> None:
-    press(client, order, "record-payment", **{f"order-{order.pk}-amount": "19.00", f"order-{order.pk}-reference": "T"})
+    record_payment(client, order)
     tasks.send_mails()
     mail = order.mails.get()
     again = f"/admin/orders/mail/{mail.pk}/again/"
@@ -86,7 +81,7 @@ def test_what_the_payment_company_did_and_reported_is_told(client: Client, order
 
 
 def test_a_cancelled_order_says_so_once_and_by_whom(client: Client, order: Order) -> None:
-    press(client, order, "cancel")
+    press_button(client, order, "cancel")
     ended = [moment for moment in told(client, order) if "ancelled" in moment.what + moment.text]
     assert [(moment.what, moment.by, moment.tone) for moment in ended] == [("Cancelled", "manager", "bad")]
 

@@ -1,7 +1,5 @@
 """The pages of an order and of a person take a handful of queries, the same for one row as for many."""
 
-from uuid import uuid4
-
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
@@ -10,10 +8,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderNote
-from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from tests.steps.buying import make_orders, order_of, with_address
-from tests.steps.paying import make_events
+from tests.steps.paying import make_events, refund_part
 from tests.steps.shop import goods
 from tests.steps.staff import admin_page, staff_pay_back
 
@@ -29,11 +26,6 @@ def order(buyer: User, item: SaleItem) -> Order:
     return order
 
 
-def refund_some(order: Order) -> None:
-    part = RefundRequest(refund_id=uuid4(), amount_minor=100, units_of_line={}, units_back=False)
-    assert lifecycle.refund_amount(order_id=order.pk, request=part) is lifecycle.RefundOutcome.STARTED
-
-
 def test_the_page_of_an_order(
     client: Client, order: Order, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -47,7 +39,7 @@ def test_the_page_of_an_order(
         OrderNote.objects.create(order=order, text="called", made_by=buyer)
         LogEntry.objects.log_actions(buyer.pk, [order], CHANGE, "Looked at.")
         OrderLine.objects.create(order=order, variant=goods(f"more-{number}"), units=1, unit_price_minor=100)
-        refund_some(order)
+        refund_part(order, 100)
         staff_pay_back(order)
     with django_assert_num_queries(13):
         client.get(page)

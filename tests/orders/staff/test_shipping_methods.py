@@ -57,19 +57,15 @@ def test_a_method_by_total_has_its_bounds_as_amounts(client: Client) -> None:
     assert 'value="99.90"' in page
 
 
-@pytest.mark.parametrize(
-    ("bands", "errors"),
-    [
+def test_a_wrong_band_is_refused_at_its_field(client: Client) -> None:
+    wrong: list[tuple[list[tuple[str, str]], list[dict[str, list[str]]]]] = [
         ([("1000", "-1")], [{"price_minor": ["The price must not be negative."]}]),
         ([("1000", "")], [{"price_minor": ["This field is required."]}]),
         ([("0", "1")], [{"up_to": ["Ensure this value is greater than or equal to 1."]}]),
         ([("", "1"), ("", "2")], [{}, {"up_to": ["There is a price for this already."]}]),
-    ],
-)
-def test_a_wrong_band_is_refused_at_its_field(
-    client: Client, bands: list[tuple[str, str]], errors: list[dict[str, list[str]]]
-) -> None:
-    assert errors_of_bands(client.post(f"{METHODS}add/", filled(*bands))) == errors
+    ]
+    for bands, errors in wrong:
+        assert errors_of_bands(client.post(f"{METHODS}add/", filled(*bands))) == errors
 
 
 def test_countries_are_chosen_by_their_names(client: Client) -> None:
