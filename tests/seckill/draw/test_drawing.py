@@ -62,9 +62,10 @@ def test_each_item_has_an_order_of_its_own() -> None:
     assert sorted(one.place for one in found if one.item == 2) == [1, 2, 3, 4, 5]
 
 
-def test_in_two_hundred_draws_no_time_of_entering_has_better_places_than_another() -> None:
+@pytest.mark.slow
+def test_in_a_thousand_draws_no_time_of_entering_has_better_places_than_another() -> None:
     """Chi-square over tenths of the order of entering and of the drawn order."""
-    count, draws = 100, 200
+    count, draws = 100, 1000
     table: Counter[tuple[int, int]] = Counter()
     for number in range(draws):
         entering = entries(count, name=number)

@@ -4,6 +4,8 @@ import hashlib
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from seckill.waiting_room.permutation import arrival_at, place_of
 
 # Larger ones are those of test_many_people.py.
@@ -35,9 +37,10 @@ def test_another_key_is_another_order() -> None:
     assert sum(one == other for one, other in zip(first, second, strict=True)) < 20
 
 
-def test_in_two_hundred_openings_no_arrival_has_better_places_than_another() -> None:
+@pytest.mark.slow
+def test_in_a_thousand_openings_no_arrival_has_better_places_than_another() -> None:
     """Chi-square over tenths of arrivals and of places, once by each half of the table and as a whole."""
-    early, openings = 100, 200
+    early, openings = 100, 1000
     found = Counter(
         (arrival // 10, place_of(arrival, early=early, key=key_of(("opening", number))) // 10)
         for number in range(openings)
@@ -48,9 +51,10 @@ def test_in_two_hundred_openings_no_arrival_has_better_places_than_another() -> 
     assert sum(squares) < CHI_SQUARE_99
 
 
+@pytest.mark.slow
 def test_among_four_people_all_orders_are_equally_frequent() -> None:
     """A Feistel network over two bits would not reach all of them."""
-    openings = 240
+    openings = 480
     orders = Counter(
         tuple(place_of(arrival, early=4, key=key_of(("four", number))) for arrival in range(4))
         for number in range(openings)
