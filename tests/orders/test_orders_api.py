@@ -45,7 +45,7 @@ def test_a_hold_that_ended_without_an_order_was_rejected(item: SaleItem, buyer: 
     assert (body["status"], body["poll_after_ms"]) == ("rejected", None)
 
 
-def test_a_reservation_is_shown_to_its_owner_only(item: SaleItem, buyer: User, rival: User) -> None:
+def test_a_reservation_and_its_order_are_shown_to_their_buyer_only(item: SaleItem, buyer: User, rival: User) -> None:
     reservation_id = reserve(item, buyer)
     url = f"/api/v1/reservations/{reservation_id}/"
     assert signed_in(rival).get(url).status_code == 404
@@ -55,6 +55,10 @@ def test_a_reservation_is_shown_to_its_owner_only(item: SaleItem, buyer: User, r
     assert (anonymous.status_code, anonymous["Content-Type"]) == (401, "application/problem+json")
     for unknown in (uuid4(), UUID(int=0), UUID(int=2**128 - 1)):
         assert signed_in(buyer).get(f"/api/v1/reservations/{unknown}/").status_code == 404
+    url = f"/api/v1/orders/{Order.objects.get().number}/"
+    assert signed_in(buyer).get(url).json()["amount"] == "19.00"
+    assert signed_in(rival).get(url).status_code == 404
+    assert APIClient().get(url).status_code == 401
 
 
 def test_with_the_store_unreachable_an_order_is_still_found(
@@ -94,12 +98,3 @@ def test_times_are_in_utc_whatever_zone_the_shop_is_in(item: SaleItem, buyer: Us
     assert [order[name][-1] for name in ("created_at", "expires_at")] == ["Z", "Z"]
     sale = APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()
     assert [sale[name][-1] for name in ("opens_at", "closes_at")] == ["Z", "Z"]
-
-
-def test_an_order_is_shown_to_its_buyer_only(item: SaleItem, buyer: User, rival: User) -> None:
-    reserve(item, buyer)
-    intake.drain_once(item_id=item.pk)
-    url = f"/api/v1/orders/{Order.objects.get().number}/"
-    assert signed_in(buyer).get(url).json()["amount"] == "19.00"
-    assert signed_in(rival).get(url).status_code == 404
-    assert APIClient().get(url).status_code == 401
