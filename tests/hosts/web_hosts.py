@@ -11,7 +11,6 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 from bench.faults.wire.proxy import Proxy
-from orders.life import intake
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
@@ -20,6 +19,7 @@ from shop.local.environment import RunSettings
 from shop.local.process import Process, stop_processes
 from tests.hosts.private_network import PrivateNetwork
 from tests.live_shop import environment, named, wait_for_answer
+from tests.steps.buying import drained
 
 # The bound of the API for every answer, with the time that a busy machine takes for it.
 ANSWER_SECONDS_MAX = 2.0
@@ -137,7 +137,6 @@ def assert_all_sold(item: SaleItem, told: Mapping[str, str], *, units: int) -> N
     counters = ledger.read(item_id=item.pk)
     assert counters is not None
     assert (counters.left, counters.held) == (0, units)
-    while intake.drain_once(item_id=item.pk):
-        pass
+    drained(item)
     assert Order.objects.count() == units
     assert audit(item_id=item.pk).comparison.problem_count == 0

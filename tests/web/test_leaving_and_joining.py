@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 from pytest_django import Settings
@@ -25,12 +24,14 @@ from shop.local.process import Process
 from shop.models import Product
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, status_of, wait_for_answer
 from tests.processes import wait_until
+from tests.steps.buying import new_buyers
 from tests.steps.caller import ask
 from tests.steps.shop import make_item
 
 # As many as the lane of lists has threads: one process may get them all.
 SLOW_CALLS = 2
 CALLERS = 6
+BUYERS = 60
 
 
 def test_a_draining_host_says_so_and_answers_everything_else(
@@ -199,10 +200,9 @@ def restart(host: Process, flag: Path, *, port: int, balancer: Balancer) -> None
 def test_two_hosts_are_restarted_one_after_the_other_and_every_call_has_its_answer(
     product: Product, pass_for: Callable[..., str], tmp_path: Path
 ) -> None:
-    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(60)])
     flags = [tmp_path / "drain-1", tmp_path / "drain-2"]
-    item = make_item(product, quantity=len(buyers))
-    passes = [pass_for(buyer, item) for buyer in buyers]
+    item = make_item(product, quantity=BUYERS)
+    passes = [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
     with (
         live_processes(names=("web",), DRAIN_FILE=str(flags[0])) as (first, first_processes),
         live_processes(names=("web",), DRAIN_FILE=str(flags[1])) as (second, second_processes),
