@@ -22,13 +22,13 @@ from seckill import ledger
 from seckill.models import SaleItem
 from shop.local.process import Process
 from shop.models import Product
-from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, status_of, wait_for_answer
+from tests.live_shop import live_processes, status_of, wait_for_answer
 from tests.processes import wait_until
 from tests.steps.buying import new_buyers
 from tests.steps.caller import ask
 from tests.steps.shop import make_item
 
-# As many as the lane of lists has threads: one process may get them all.
+# As many as the lane of lists has threads.
 SLOW_CALLS = 2
 CALLERS = 6
 BUYERS = 60
@@ -80,7 +80,7 @@ def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
         return answer.status, answer.body
 
     with (
-        live_processes(names=("web",), GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as (url, processes),
+        live_processes(names=("web",)) as (url, processes),
         ThreadPoolExecutor(SLOW_CALLS) as threads,
     ):
         whole = slow_call()
