@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from http.client import HTTPConnection, HTTPException
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tests.deploy.programs import ROOT
 from tests.live_shop import START_SECONDS, environment, listeners
 from tests.own_store import free_port
 from tests.processes import command_line, descendants, wait_until
+from tests.steps.caller import ask
 from tests.steps.operating import real_shop
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -100,16 +100,10 @@ def servers(folder: Path, variables: Mapping[str, str], tmp_path: Path) -> Itera
 
 
 def page(path: str, *, port: int) -> str:
-    """The page as the proxy asks for it; empty if there is none."""
-    client = HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        client.request("GET", path, headers={"Host": "shop.example", "X-Forwarded-Proto": "https"})
-        answer = client.getresponse()
-        return answer.read().decode() if answer.status == 200 else ""
-    except (OSError, HTTPException):
-        return ""
-    finally:
-        client.close()
+    """As the proxy asks for it."""
+    answer = ask(f"http://127.0.0.1:{port}", path, host="shop.example", x_forwarded_proto="https")
+    assert answer.status == 200
+    return answer.body.decode()
 
 
 def web_workers(web: Process) -> set[int]:

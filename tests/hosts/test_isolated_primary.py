@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from shop.models import Product
@@ -18,6 +17,7 @@ from tests.hosts.web_hosts import PORT, Buyer, assert_all_sold, shop_on
 from tests.own_store import as_reservation_store, running_replicated
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
+from tests.steps.buying import new_buyers
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +31,6 @@ def test_a_primary_isolated_with_a_web_host_confirms_nothing_and_no_yes_is_lost(
     server_directory: Path, product: Product, pass_for: Callable[..., str], settings: Settings
 ) -> None:
     need_network()
-    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(BUYERS)])
     settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS = 1, 300
     with (
         private_network("first", "second", "proxy") as network,
@@ -40,7 +39,7 @@ def test_a_primary_isolated_with_a_web_host_confirms_nothing_and_no_yes_is_lost(
     ):
         primary = store.primary()
         item = make_item(product, quantity=UNITS)
-        passes = [pass_for(buyer, item) for buyer in buyers]
+        passes = [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
         told: dict[str, str] = {}
         environment = {"SECKILL_REDIS_URL": store.url, "SECKILL_YES_REPLICAS": "1", "SECKILL_YES_WAIT_MS": "300"}
         with shop_on(network, server_directory, **environment):

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 
 from shop.models import Product
 from tests.hosts.private_network import need_network, private_network
 from tests.hosts.web_hosts import Buyer, assert_all_sold, shop_on
 from tests.own_store import as_reservation_store, running
 from tests.processes import wait_until
+from tests.steps.buying import new_buyers
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,7 +43,6 @@ def test_a_host_that_is_cut_off_from_the_store_says_so_while_the_other_sells(
     server_directory: Path, product: Product, pass_for: Callable[..., str]
 ) -> None:
     need_network()
-    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(BUYERS)])
     with (
         private_network("first", "second", "proxy") as network,
         running(server_directory / "store") as own_store,
@@ -51,7 +50,7 @@ def test_a_host_that_is_cut_off_from_the_store_says_so_while_the_other_sells(
     ):
         own_store.client.config_set("bind", f"127.0.0.1 {network.address}")
         item = make_item(product, quantity=UNITS)
-        passes = [pass_for(buyer, item) for buyer in buyers]
+        passes = [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
         told: dict[str, str] = {}
         with shop_on(network, server_directory, SECKILL_REDIS_URL=own_store.url):
             first, second, proxy = (Buyer(network.addresses[name], item) for name in ("first", "second", "proxy"))

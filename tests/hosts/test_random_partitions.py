@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from orders.life import intake
@@ -32,6 +31,7 @@ from tests.hosts.web_hosts import Buyer, shop_on
 from tests.own_store import as_reservation_store, running_replicated
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
+from tests.steps.buying import new_buyers
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -112,7 +112,6 @@ def test_no_yes_is_lost_and_nothing_oversold(
     seed = int(os.environ.get("PARTITION_SEED", random.SystemRandom().randrange(10**6)))
     print(f"PARTITION_SEED={seed}")
     rng = random.Random(seed)
-    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(BUYERS)])
     settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS = 1, 300
     with (
         private_network(*HOSTS, "proxy") as network,
@@ -120,7 +119,7 @@ def test_no_yes_is_lost_and_nothing_oversold(
         as_reservation_store(store),
     ):
         item = make_item(product, quantity=UNITS)
-        passes = [pass_for(buyer, item) for buyer in buyers]
+        passes = [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
         ports = [node.port for node in (*store.nodes, *store.watchers)]
         environment = {"SECKILL_REDIS_URL": store.url, "SECKILL_YES_REPLICAS": "1", "SECKILL_YES_WAIT_MS": "300"}
         with shop_on(network, server_directory, **environment):

@@ -1,17 +1,14 @@
 """The web server on two hosts of a private network, a proxy on the third, and buyers who call them."""
 
-import http.client
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit
 
 from bench.faults.wire.proxy import Proxy
-from orders.life import intake
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
@@ -20,6 +17,8 @@ from shop.local.environment import RunSettings
 from shop.local.process import Process, stop_processes
 from tests.hosts.private_network import PrivateNetwork
 from tests.live_shop import environment, named, wait_for_answer
+from tests.steps.buying import drained
+from tests.steps.caller import ask
 
 # The bound of the API for every answer, with the time that a busy machine takes for it.
 ANSWER_SECONDS_MAX = 2.0
@@ -66,14 +65,10 @@ class Buyer:
 
     def reserve(self, pass_text: str) -> str:
         """`yes`, or the word of the refusal. No answer may take longer than ANSWER_SECONDS_MAX."""
-        began_s = time.monotonic()
-        client = http.client.HTTPConnection(self._address, PORT, timeout=10)
-        with closing(client):
-            client.request("POST", self._path, headers={"Authorization": f"Pass {pass_text}"})
-            answer = client.getresponse()
-            body = json.loads(answer.read())
-        assert time.monotonic() - began_s < ANSWER_SECONDS_MAX
-        return "yes" if answer.status == 201 else str(body["code"])
+        url = f"http://{self._address}:{PORT}"
+        answer = ask(url, self._path, 10, method="POST", authorization=f"Pass {pass_text}")
+        assert answer.seconds < ANSWER_SECONDS_MAX
+        return "yes" if answer.status == 201 else str(json.loads(answer.body)["code"])
 
 
 @contextmanager
@@ -137,7 +132,6 @@ def assert_all_sold(item: SaleItem, told: Mapping[str, str], *, units: int) -> N
     counters = ledger.read(item_id=item.pk)
     assert counters is not None
     assert (counters.left, counters.held) == (0, units)
-    while intake.drain_once(item_id=item.pk):
-        pass
+    drained(item)
     assert Order.objects.count() == units
     assert audit(item_id=item.pk).comparison.problem_count == 0

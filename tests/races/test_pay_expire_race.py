@@ -14,13 +14,12 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from django.contrib.auth.models import User
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders import tasks
-from orders.life import intake, lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import inbox
 from orders.payments.provider.interface import Event, EventKind
@@ -28,7 +27,7 @@ from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
 from tests.steps.at_once import run_and_close
-from tests.steps.buying import reserve
+from tests.steps.buying import drained, new_buyers, reserve
 from tests.steps.paying import make_due
 from tests.steps.shop import make_item
 
@@ -50,16 +49,15 @@ def test_money_and_expiry_at_once_have_one_winner(product: Product, policy: str)
     Sale.objects.update(late_payment=policy)
     tally: Counter[str] = Counter()
     for start in range(0, races, ROUND):
-        race(make_orders(item, first=start, count=min(ROUND, races - start)), tally)
+        race(make_orders(item, count=min(ROUND, races - start)), tally)
     judge(item, races=races, policy=policy, tally=tally)
 
 
-def make_orders(item: SaleItem, *, first: int, count: int) -> list[Order]:
-    people = User.objects.bulk_create(User(username=f"crowd-{first + n}", password="!") for n in range(count))
+def make_orders(item: SaleItem, *, count: int) -> list[Order]:
+    people = new_buyers(count)
     for person in people:
         reserve(item, person)
-    while intake.drain_once(item_id=item.pk):
-        pass
+    drained(item)
     orders = list(Order.objects.filter(buyer__in=people).order_by("pk"))
     assert len(orders) == count
     Payment.objects.bulk_create(

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from threading import Event
 
 import pytest
-from django.contrib.auth.models import User
 
 from bench.faults.wire.proxy import Proxy
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.live_shop import live_web
 from tests.processes import wait_until
+from tests.steps.buying import new_buyers
 from tests.steps.caller import ask
 from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.shop import make_item
@@ -71,8 +71,7 @@ def test_reservations_go_on_while_postgresql_is_frozen(
     product: Product, pass_for: Callable[..., str], shop: Shop
 ) -> None:
     item = make_item(product, quantity=1000)
-    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(200)])
-    passes = [pass_for(buyer, item) for buyer in buyers]
+    passes = [pass_for(buyer, item) for buyer in new_buyers(200)]
     assert call(shop.url, "/")[0] == 200
     # PostgreSQL tells the items of the sale.
     assert call(shop.url, f"/api/v1/sales/{item.sale_id}/live/")[0] == 200

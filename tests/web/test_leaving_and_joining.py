@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 from pytest_django import Settings
@@ -23,14 +22,16 @@ from seckill import ledger
 from seckill.models import SaleItem
 from shop.local.process import Process
 from shop.models import Product
-from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, status_of, wait_for_answer
+from tests.live_shop import live_processes, status_of, wait_for_answer
 from tests.processes import wait_until
+from tests.steps.buying import new_buyers
 from tests.steps.caller import ask
 from tests.steps.shop import make_item
 
-# As many as the lane of lists has threads: one process may get them all.
+# As many as the lane of lists has threads.
 SLOW_CALLS = 2
 CALLERS = 6
+BUYERS = 60
 
 
 def test_a_draining_host_says_so_and_answers_everything_else(
@@ -79,7 +80,7 @@ def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
         return answer.status, answer.body
 
     with (
-        live_processes(names=("web",), GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as (url, processes),
+        live_processes(names=("web",)) as (url, processes),
         ThreadPoolExecutor(SLOW_CALLS) as threads,
     ):
         whole = slow_call()
@@ -199,10 +200,9 @@ def restart(host: Process, flag: Path, *, port: int, balancer: Balancer) -> None
 def test_two_hosts_are_restarted_one_after_the_other_and_every_call_has_its_answer(
     product: Product, pass_for: Callable[..., str], tmp_path: Path
 ) -> None:
-    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(60)])
     flags = [tmp_path / "drain-1", tmp_path / "drain-2"]
-    item = make_item(product, quantity=len(buyers))
-    passes = [pass_for(buyer, item) for buyer in buyers]
+    item = make_item(product, quantity=BUYERS)
+    passes = [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
     with (
         live_processes(names=("web",), DRAIN_FILE=str(flags[0])) as (first, first_processes),
         live_processes(names=("web",), DRAIN_FILE=str(flags[1])) as (second, second_processes),

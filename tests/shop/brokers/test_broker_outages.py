@@ -9,7 +9,6 @@ from typing import Protocol
 
 import pytest
 from celery import Celery
-from django.contrib.auth.models import User
 
 from orders.models import Order
 from orders.repair.audit import audit
@@ -25,6 +24,7 @@ from tests.live_shop import live_processes
 from tests.own_store import running_replicated
 from tests.processes import wait_until
 from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
+from tests.steps.buying import new_buyers
 from tests.steps.caller import Caller
 from tests.steps.shop import make_item
 
@@ -90,11 +90,6 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
             yield SentinelBroker(store)
 
 
-@pytest.fixture
-def buyers(db: None) -> list[User]:
-    return User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(BUYERS)])
-
-
 def told_yes(caller: Caller, pass_text: str) -> bool:
     """Whether the buyer was told yes, which must not take longer than any answer may."""
     began_s = time.monotonic()
@@ -133,13 +128,12 @@ def test_a_rabbitmq_that_hangs_costs_the_buyer_nothing_and_is_told_later(
 
 
 def test_the_doorbell_reaches_a_worker_and_reservations_go_on_without_the_broker(
-    broker: Broker, product: Product, buyers: list[User], pass_for: Callable[..., str]
+    broker: Broker, product: Product, pass_for: Callable[..., str]
 ) -> None:
-    with live_processes(names=("web", "worker", "beat"), **broker.environment) as (url, processes):
+    with live_processes(names=("web", "worker"), **broker.environment) as (url, processes):
         item = make_item(product, quantity=BUYERS)
-        caller, passes = Caller(url, item), [pass_for(buyer, item) for buyer in buyers]
+        caller, passes = Caller(url, item), [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
         # Without beat, only the doorbell says what there is to do.
-        processes["beat"].kill()
         for count, text in enumerate(passes[:5], start=1):
             assert told_yes(caller, text)
             wait_until(lambda count=count: orders_of(item) == count, seconds_max=ORDER_SECONDS_MAX)  # type: ignore[misc]
@@ -149,19 +143,18 @@ def test_the_doorbell_reaches_a_worker_and_reservations_go_on_without_the_broker
             assert all(broker.server.is_quorum_queue(name) for name in ("drain", "expiry", "celery"))
             # One of those for delayed messages, of which Celery would declare 28.
             assert not broker.server.has_queue("celery_delayed_0")
-        processes["beat"].start()
+        with live_processes(names=("beat",), **broker.environment) as (_url, beat):
+            broker.lose()
+            told = [told_yes(caller, text) for text in passes[5:40]]
+            broker.bring_back()
+            told += [told_yes(caller, text) for text in passes[40:]]
+            assert all(told)
 
-        broker.lose()
-        told = [told_yes(caller, text) for text in passes[5:40]]
-        broker.bring_back()
-        told += [told_yes(caller, text) for text in passes[40:]]
-        assert all(told)
+            def all_are_orders() -> bool:
+                as_under_a_supervisor({**processes, **beat})
+                return orders_of(item) == BUYERS
 
-        def all_are_orders() -> bool:
-            as_under_a_supervisor(processes)
-            return orders_of(item) == BUYERS
-
-        wait_until(all_are_orders, seconds_max=ORDER_SECONDS_MAX)
+            wait_until(all_are_orders, seconds_max=ORDER_SECONDS_MAX)
         assert audit(item_id=item.pk).comparison.problem_count == 0
 
 

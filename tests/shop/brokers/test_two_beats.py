@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus
@@ -19,6 +18,7 @@ from seckill.passes import passes
 from shop.models import Product
 from tests.live_shop import ALL_QUEUES, live_processes
 from tests.processes import wait_until
+from tests.steps.buying import let_deadlines_pass
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,12 +45,6 @@ def statuses() -> Counter[str]:
     return Counter(Order.objects.values_list("status", flat=True))
 
 
-def let_unpaid_orders_expire(*, expired: int) -> None:
-    """Their time is over at once, and the sweep of one beat or the other finds them."""
-    Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).update(expires_at=F("reserved_at"))
-    wait_until(lambda: statuses()[OrderStatus.EXPIRED] == expired, seconds_max=SECONDS_MAX)
-
-
 def test_nothing_is_doubled_and_the_other_goes_on_when_one_is_killed(
     product: Product, buyers: list[User], tmp_path: Path
 ) -> None:
@@ -60,13 +54,15 @@ def test_nothing_is_doubled_and_the_other_goes_on_when_one_is_killed(
         reserve_silently(item, buyers[:30])
         wait_until(lambda: Order.objects.count() == 30, seconds_max=SECONDS_MAX)
         paid = [order.pk for order in Order.objects.order_by("pk")[:10] if lifecycle.pay(order_id=order.pk)]
-        # The units of the others come back.
-        let_unpaid_orders_expire(expired=30 - len(paid))
+        # Those that were not paid expire, and their units come back.
+        let_deadlines_pass()
+        wait_until(lambda: statuses()[OrderStatus.EXPIRED] == 30 - len(paid), seconds_max=SECONDS_MAX)
 
         processes["beat-1"].kill()
         reserve_silently(item, buyers[30:])
         wait_until(lambda: Order.objects.count() == 40, seconds_max=SECONDS_MAX)
-        let_unpaid_orders_expire(expired=40 - len(paid))
+        let_deadlines_pass()
+        wait_until(lambda: statuses()[OrderStatus.EXPIRED] == 40 - len(paid), seconds_max=SECONDS_MAX)
         wait_until(lambda: not Mail.objects.filter(sent_at=None).exists(), seconds_max=SECONDS_MAX)
         wait_until(lambda: not Order.objects.filter(settled_at=None).exists(), seconds_max=SECONDS_MAX)
 
