@@ -103,6 +103,16 @@ def run_on_own_servers(
         servers.stop()
 
 
+def run_alone(command: str, arguments: Sequence[str]) -> int:
+    """Run `manage.py COMMAND` on empty servers in .stampede/COMMAND, and remove these: rows may take much space."""
+    listen_for_stop()
+    directory = ROOT / ".stampede" / command
+    try:
+        return run_on_own_servers(directory, ["migrate", "--verbosity", "0"], [command, *arguments])
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 def add_choice(parser: ArgumentParser, *, names: Callable[[str], tuple[str, ...]], kind: str, more: str = "") -> None:
     """The options that choose: `--only`, `--quick` and `--list`. `kind` is the word for what is chosen."""
     metavar = f"{kind.upper()},…"

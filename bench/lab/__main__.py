@@ -5,11 +5,9 @@ It uses other servers if DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL are set, 
 
 import os
 import secrets
-import subprocess
 import sys
-from collections.abc import Mapping
 
-from bench.own_run import listen_for_stop
+from bench.own_run import listen_for_stop, run_command
 from shop.local.directory_lock import DirectoryInUse
 from shop.local.environment import SERVER_URLS
 from shop.local.postgres import DataUnusable
@@ -24,10 +22,10 @@ def main(arguments: list[str]) -> int:
     listen_for_stop()
     if "--http" in arguments:
         # The running shop has the addresses of its servers and its secret key in .stampede/env.
-        return run_lab(arguments, environment=os.environ)
+        return run_command("seckill_lab", arguments, environment=os.environ)
     own_key = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ, "LOAD_TESTS": "1"}
     if all(os.environ.get(name) for name in SERVER_URLS):
-        return run_lab(arguments, environment=own_key)
+        return run_command("seckill_lab", arguments, environment=own_key)
     servers = EmbeddedServers(ROOT / ".stampede" / "lab")
     try:
         servers.start()
@@ -35,20 +33,9 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     try:
-        return run_lab(arguments, environment={**own_key, **servers.environment()})
+        return run_command("seckill_lab", arguments, environment={**own_key, **servers.environment()})
     finally:
         servers.stop()
-
-
-def run_lab(arguments: list[str], *, environment: Mapping[str, str]) -> int:
-    command = [sys.executable, str(ROOT / "manage.py"), "seckill_lab", *arguments]
-    lab = subprocess.Popen(command, env=dict(environment), cwd=ROOT)
-    while True:
-        try:
-            return lab.wait()
-        except KeyboardInterrupt:
-            # The lab got the signal as well. It first ends what it started.
-            continue
 
 
 if __name__ == "__main__":

@@ -20,11 +20,16 @@ RAN_OUT = {Outcome.SOLD_OUT.value, Outcome.HELD_BY_OTHERS.value, Outcome.TOO_FEW
 OUTCOMES = {outcome.value for outcome in Outcome}
 
 
-@dataclass(frozen=True, slots=True)
-class ItemVerdict:
-    """The figures of one item, as in `Verdict` (bench/stampede/verdict.py)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one item and a whole run have alike.
 
-    item_id: int
+    `oversold`, `unsold` and `left` are units, the other counts are reservations, buyers or calls. `unsold` are units
+    that nobody got although enough were asked for; None if too few were asked for. `told_unavailable` are buyers who
+    were told to repeat their call, and `seconds_unavailable` is the longest time between the first and the last such
+    answer for one item. `violations` names every other promise or invariant that does not hold.
+    """
+
     quantity: int | None
     buyers: int
     told_yes: int
@@ -41,6 +46,13 @@ class ItemVerdict:
     seconds_unavailable: float | None
     seconds_to_sell_out: float | None
     violations: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemVerdict(Figures):
+    """The figures of one item."""
+
+    item_id: int
 
 
 def verdict_on_item(

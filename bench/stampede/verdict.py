@@ -6,51 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.stampede.buyer_answers import BuyerAnswers
-from bench.stampede.item_verdict import ItemVerdict, verdict_on_item
+from bench.stampede.item_verdict import Figures, ItemVerdict, verdict_on_item
 from bench.stampede.plan import NOT_SENT, CallKind
 from bench.stampede.rush import RushResult
 from seckill.models import SaleItem
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The figures. `kept` says whether every promise was kept.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Figures):
+    """The figures of a run. `kept` says whether every promise was kept.
 
-    `oversold`, `unsold` and `left` are units, the other counts are reservations, buyers or calls. `unsold` are units
-    that nobody got although enough were asked for; None if too few were asked for. `told_unavailable` are buyers who
-    were told to repeat their call, and `seconds_unavailable` is the longest time between the first and the last such
-    answer for one item. `violations` names every other promise or invariant that does not hold. `item_id` is None if
-    there are several items; `items` has the figures of each.
+    `item_id` is None if there are several items; `items` has the figures of each.
     """
 
     item_id: int | None
-    quantity: int | None
-    buyers: int
     asked: int
     repeated: int
     asked_twice: int
     retried: int
     answer_counts: dict[str, int]
-    told_yes: int
-    told_yes_units: int
-    persisted: int
-    oversold: int
-    lost: int
-    duplicated: int
-    unsold: int | None
-    left: int | None
-    in_doubt: int
-    in_doubt_persisted: int
-    told_unavailable: int
-    seconds_unavailable: float | None
     not_sent: int
     seconds: float
     calls_per_second: float
-    seconds_to_sell_out: float | None
     seconds_to_last_order: float | None
     p50_ms: float
     p99_ms: float
-    violations: list[str] = field(default_factory=list)
     items: list[ItemVerdict] = field(default_factory=list)
 
     @property

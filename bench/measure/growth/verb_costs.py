@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models.functions import Now
 from django_redis import get_redis_connection
 
+from bench.measure.speed.part import WrongAnswer
 from orders import tasks
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
@@ -23,10 +24,6 @@ from seckill.passes import passes
 # Calls of each kind; a batch of orders that expire.
 CALLS = 2_000
 EXPIRING = 250
-
-
-class WrongAnswer(Exception):
-    """A step did something else than was to be measured."""
 
 
 @dataclass(frozen=True, slots=True)

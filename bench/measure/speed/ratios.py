@@ -69,6 +69,16 @@ def beside_bare(title: str, part: str, *, bound: float | None, other: str = "rsg
     return Target(title=f"{title} ÷ {name}", part=part, other=other, figure=per_second, bound=bound)
 
 
+def within(title: str, part: str, name: str, unit: str, bound: float, *, strict: bool = False) -> Target:
+    """A figure that the part has itself, at most the bound."""
+    return Target(title=title, part=part, figure=figure(name), bound=bound, at_most=True, strict=strict, unit=unit)
+
+
+def reaches(title: str, part: str, name: str, bound: float) -> Target:
+    """A figure that the part has itself, at least the bound."""
+    return Target(title=title, part=part, figure=figure(name), bound=bound)
+
+
 def beside_other_ways(*, crowd: bool = False) -> Sequence[Target]:
     """A reservation beside an empty view, and beside views that sell from one row of PostgreSQL.
 
@@ -159,50 +169,13 @@ TARGETS = (
         figure=figure("per_second_watched"),
         other_figure=figure("per_second_alone"),
     ),
-    Target(
-        title="lag from the last yes to the last order, 5,000 units",
-        part="sell-out",
-        figure=figure("lag_s"),
-        bound=1,
-        at_most=True,
-        strict=True,
-        unit="s",
-    ),
-    Target(
-        title="worker and PostgreSQL CPU for an order, in whole batches",
-        part="drain",
-        figure=figure("worker_and_postgres_us"),
-        bound=90,
-        at_most=True,
-        unit="µs",
-    ),
-    Target(
-        title="store bytes for a reservation after drain",
-        part="drain",
-        figure=figure("store_bytes"),
-        bound=130,
-        at_most=True,
-        unit="bytes",
-    ),
-    Target(
-        title="reserve at 10⁶ past reservations ÷ at 10³",
-        part="growth",
-        figure=figure("reserve_ratio"),
-        bound=0.9,
-    ),
-    Target(
-        title="reserve.lua on three primaries ÷ on one, by store CPU",
-        part="cluster",
-        figure=figure("cpu_ratio"),
-        bound=2.5,
-    ),
+    within("lag from the last yes to the last order, 5,000 units", "sell-out", "lag_s", "s", 1, strict=True),
+    within("worker and PostgreSQL CPU for an order, in whole batches", "drain", "worker_and_postgres_us", "µs", 90),
+    within("store bytes for a reservation after drain", "drain", "store_bytes", "bytes", 130),
+    reaches("reserve at 10⁶ past reservations ÷ at 10³", "growth", "reserve_ratio", 0.9),
+    reaches("reserve.lua on three primaries ÷ on one, by store CPU", "cluster", "cpu_ratio", 2.5),
     # With fewer than six cores, one primary after the other (bench/measure/speed/parts/cluster_parts.py).
-    Target(
-        title="reserve.lua on three primaries ÷ on one, by a pipelined client",
-        part="cluster",
-        figure=figure("pipelined_ratio"),
-        bound=2.5,
-    ),
+    reaches("reserve.lua on three primaries ÷ on one, by a pipelined client", "cluster", "pipelined_ratio", 2.5),
     # What the interface costs: no answer over RSGI is faster than its hello.
     beside_bare("bare RSGI hello", "rsgi-hello", bound=None, other="wsgi-hello"),
 )
