@@ -15,9 +15,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 # Read by several files of tests, once for each process. In C, since the parser in Python takes seconds of a processor.
-DOCUMENT = yaml.load(
-    (Path(__file__).resolve().parents[3] / "docs" / "openapi.yaml").read_text(), Loader=yaml.CSafeLoader
-)
+DOCUMENT = yaml.load((ROOT / "docs" / "openapi.yaml").read_text(), Loader=yaml.CSafeLoader)
 PATHS_AND_METHODS = [(path, method) for path, operations in DOCUMENT["paths"].items() for method in operations]
 OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     operation["operationId"]: (method.upper(), path, operation)

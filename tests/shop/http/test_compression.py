@@ -48,13 +48,6 @@ def test_the_length_of_a_compressed_page_tells_nothing(client: Client, buyer: Us
     assert len({len(client.get("/accounts/", **ZIPPED).content) for _time in range(20)}) > 5
 
 
-def test_an_etag_is_a_weak_one_and_still_known(client: Client, item: SaleItem) -> None:
-    path = f"/api/v1/sales/{item.sale_id}/"
-    answer = client.get(path, **ZIPPED)
-    assert answer["ETag"].startswith('W/"')
-    assert client.get(path, HTTP_IF_NONE_MATCH=answer["ETag"], **ZIPPED).status_code == 304
-
-
 def test_the_answers_of_a_stampede_are_not(item: SaleItem, buyer: User, rival: User, pass_for: PassFor) -> None:
     api = signed_in(buyer)
     reserved = reserve_by_api(item.pk, pass_for(rival, item), **ZIPPED)
