@@ -257,13 +257,13 @@ def test_pictures_are_mounted_where_they_are_needed_alone() -> None:
     assert with_pictures == {"stampede-pages", *makers}
 
 
-def test_what_an_autoscaler_counts_has_no_number_of_its_own() -> None:
+def test_a_deployment_with_an_autoscaler_sets_no_number_of_replicas() -> None:
     """`kubectl apply` in a sale would write it over the autoscaler's."""
     scaled = {one["spec"]["scaleTargetRef"]["name"] for one in of_kind("HorizontalPodAutoscaler").values()}
     assert {name for name, one in of_kind("Deployment").items() if "replicas" not in one["spec"]} == scaled
 
 
-def test_what_runs_twice_keeps_one_through_a_disruption() -> None:
+def test_a_deployment_that_runs_twice_keeps_one_through_a_disruption() -> None:
     least = {
         one["spec"]["scaleTargetRef"]["name"]: one["spec"]["minReplicas"]
         for one in of_kind("HorizontalPodAutoscaler").values()

@@ -88,7 +88,7 @@ def test_the_home_page_of_who_chose_a_language_is_asked_for(front: Front) -> Non
     assert (response.status, response.headers["Location"]) == (302, "/zh-hans/")
 
 
-def test_what_the_shop_does_not_call_public_is_never_kept(front: Front) -> None:
+def test_an_answer_that_the_shop_does_not_call_public_is_never_kept(front: Front) -> None:
     for path in ("/cart/", "/orders/", "/api/v1/me/", "/accounts/", "/sales/7/"):
         for _ in range(3):
             front.proxy.ask(path)

@@ -54,7 +54,7 @@ TRIED_BY = {
     "StampedeReplicaLost": "tests/seckill/changes/test_replica_choice.py::"
     "test_without_its_replica_nothing_is_sold_until_somebody_chooses",
     "StampedeDeadLetters": "tests/orders/staff/test_dead_letters.py::"
-    "test_what_was_done_is_written_into_the_history_and_the_letter_leaves",
+    "test_the_solution_is_written_into_the_history_and_the_letter_leaves",
     "StampedeOrdersNeedAPerson": "tests/orders/staff/test_order_admin.py::"
     "test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_resolved",
     "StampedeServerDown": "tests/browser/staff/test_board_under_fire.py::"

@@ -46,7 +46,7 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LASTING, ids=lambda path: path.stem)
-def test_what_lasts_is_restarted_without_end(path: Path) -> None:
+def test_a_lasting_service_is_restarted_without_end(path: Path) -> None:
     unit = read_unit(path)
     assert values_of(unit, "Service", "Restart") == ["always"]
     assert values_of(unit, "Unit", "PartOf") == ["stampede.target"]
@@ -54,7 +54,7 @@ def test_what_lasts_is_restarted_without_end(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["worker", "beat"])
-def test_what_gives_signs_of_life_is_watched_for_them(name: str) -> None:
+def test_a_unit_that_gives_signs_of_life_is_watched_for_them(name: str) -> None:
     [seconds] = values_of(read_unit(SYSTEMD / f"stampede-{name}@.service"), "Service", "WatchdogSec")
     assert int(seconds) > TURNED_WITHIN_SECONDS + 10 * INTERVAL_SECONDS
 

@@ -99,7 +99,7 @@ def test_each_way_to_read_is_found(source: str) -> None:
     assert list(variables_read(source)) == ["PORT"]
 
 
-def test_what_is_set_is_not_read() -> None:
+def test_a_variable_that_is_only_set_does_not_count_as_read() -> None:
     assert list(variables_read('os.environ["PORT"] = "8001"; os.environ.setdefault("PORT", "8001")')) == []
 
 

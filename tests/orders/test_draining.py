@@ -50,7 +50,7 @@ def test_a_lone_reservation_is_an_order_before_anything_waits(item: SaleItem, pa
     assert pauses == [1]
 
 
-def test_what_comes_during_a_pause_becomes_one_batch(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_that_come_during_a_pause_become_one_batch(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     coming = [5, 4]
 
     def sleep(seconds: float) -> None:

@@ -43,7 +43,7 @@ def test_the_buyer_sees_name_language_and_what_is_to_be_paid(
     assert body["cart_units"] == 0
 
 
-def test_what_the_buyer_has_of_a_sale_is_said_on_request(
+def test_the_buyers_units_of_a_sale_are_said_on_request(
     as_buyer: Client, product: Product, buyer: User, rival: User
 ) -> None:
     item = make_item(product, quantity=9, per_buyer_max=3)

@@ -128,7 +128,7 @@ def end(order: Order, status: OrderStatus) -> None:
 
 
 @pytest.mark.parametrize("status", ["paid", "cancelled", "expired", "refund_due", "rejected"])
-def test_what_ended_is_not_revived_even_if_the_store_has_forgotten_it(
+def test_an_ended_order_is_not_revived_even_if_the_store_has_forgotten_it(
     item: SaleItem, buyer: User, receipt: str, status: str
 ) -> None:
     # An account that is blocked gets a rejected order.
@@ -266,7 +266,7 @@ def test_a_receipt_is_its_buyers_alone(client: Client, item: SaleItem, rival: Us
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_what_is_no_receipt_is_refused(item: SaleItem, buyer: User, receipt: str, settings: Settings) -> None:
+def test_a_text_that_is_no_receipt_is_refused(item: SaleItem, buyer: User, receipt: str, settings: Settings) -> None:
     settings.PASS_LIMIT = "100/minute"
     for text in ("", "r1.", "x" * 301, "x" * 300, 5, None, ["r1"], "r1.\x00", "１" * 20):
         answer = signed_in(buyer).post(ADDRESS, {"receipt": text}, format="json")

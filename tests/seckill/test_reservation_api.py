@@ -125,7 +125,7 @@ def test_each_step_to_the_last_unit_has_its_outcome(
         ({"state": "paused"}, 409, "paused", True),
     ],
 )
-def test_what_is_final_says_no_time_to_try_again(
+def test_a_final_refusal_says_no_time_to_try_again(
     running: SaleItem,
     stranger: User,
     pass_for: PassFor,

@@ -26,7 +26,7 @@ def durable_item(tmp_path: Path) -> Iterator[CheckedItem]:
         yield CheckedItem(own_store, guarded=False)
 
 
-def test_what_was_confirmed_before_a_kill_is_held_after_it(durable_item: CheckedItem) -> None:
+def test_units_that_were_confirmed_before_a_kill_are_held_after_it(durable_item: CheckedItem) -> None:
     item = durable_item
     item.publish(quantity=1_000_000, per_buyer_max=1_000_000)
     told_yes: list[UUID] = []

@@ -60,13 +60,13 @@ def test_a_damaged_session_is_no_session(client: Client, buyer: User, value: byt
 
 
 @pytest.mark.parametrize("value", [{"at_s": 1.5, "items": ["a", None, True]}, [1.5, 2.5], 7, True, "text", {}])
-def test_what_is_stored_comes_back(value: Any) -> None:
+def test_stored_values_come_back(value: Any) -> None:
     cache.set("key", value)
     assert cache.get("key") == value
     assert type(cache.get("key")) is type(value)
 
 
-def test_what_json_does_not_know_is_refused_and_not_changed() -> None:
+def test_a_value_that_json_does_not_know_is_refused_and_not_changed() -> None:
     with pytest.raises(TypeError):
         cache.set("key", datetime.now(UTC))
 

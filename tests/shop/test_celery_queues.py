@@ -28,7 +28,7 @@ def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
     assert readme == queues_of_workers()
 
 
-def test_what_repairs_the_store_has_a_worker_of_its_own() -> None:
+def test_repairs_of_the_store_have_a_worker_of_their_own() -> None:
     assert ["repair"] in queues_of_workers()
     routed = {name for name, queue in QUEUES.items() if queue == "repair"}
     assert routed == {"orders.tasks.watch_store", "orders.tasks.audit_sales", "orders.tasks.archive_sales"}

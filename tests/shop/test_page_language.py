@@ -124,7 +124,7 @@ def test_the_choice_is_kept_with_the_account_and_comes_to_another_browser(as_buy
     assert other.get("/")["Location"] == "/zh-hans/"
 
 
-def test_what_was_chosen_in_this_browser_counts_more_than_the_account(client: Client, buyer: User) -> None:
+def test_the_language_chosen_in_this_browser_counts_more_than_the_accounts(client: Client, buyer: User) -> None:
     BuyerLanguage.objects.create(user=buyer, language="zh-hans")
     client.cookies[COOKIE] = "en"
     client.post("/accounts/login/", {"login": "buyer", "password": "buyer-password"})

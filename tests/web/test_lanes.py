@@ -101,7 +101,7 @@ def test_each_call_gets_its_own_answer() -> None:
     assert asyncio.run(calls()) == [2 * number for number in range(1000)]
 
 
-def test_what_the_work_raises_is_raised_and_the_thread_lives_on() -> None:
+def test_an_error_in_the_work_is_raised_and_the_thread_lives_on() -> None:
     async def calls() -> int:
         one = lane()
         with pytest.raises(ZeroDivisionError):

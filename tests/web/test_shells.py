@@ -227,7 +227,9 @@ def test_nothing_of_a_visitor_reaches_the_page(visitors: Visitors, django: Djang
 
 
 @pytest.mark.parametrize("more", [{"Set-Cookie": "a=b"}, {"Cache-Control": "private"}])
-def test_what_is_not_for_everybody_is_not_kept(visitors: Visitors, django: Django, more: dict[str, str]) -> None:
+def test_an_answer_that_is_not_for_everybody_is_not_kept(
+    visitors: Visitors, django: Django, more: dict[str, str]
+) -> None:
     django.headers.update(more)
     for _ in range(2):
         answer = visitors.get()
@@ -332,7 +334,7 @@ def test_an_address_without_a_page_is_known_for_a_second(visitors: Visitors, dja
 
 
 @pytest.mark.usefixtures("clock")
-def test_what_is_kept_is_bounded_and_missing_pages_and_answers_displace_no_page(
+def test_kept_pages_are_bounded_and_missing_pages_and_answers_displace_none(
     visitors: Visitors, django: Django, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anybody can ask for any address, and with any port in the host."""

@@ -87,7 +87,7 @@ def fails(*_: object) -> Any:
 
 
 @pytest.mark.parametrize("broken", ["connect_to_database", "connect_to_store", "read_sales"])
-def test_what_fails_is_logged_and_the_rest_is_done(broken: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_step_that_fails_is_logged_and_the_others_are_done(broken: str, caplog: pytest.LogCaptureFixture) -> None:
     pages = Pages()
     lane = Lane("test", path="", threads=2, waiting_seconds_max=5)
     asyncio.run(warm_start(lanes=[lane], pages=pages, **{broken: fails}).run())
@@ -153,7 +153,7 @@ def test_a_process_comes_up_without_the_reservation_store(store: str, product: P
             assert status_of(f"{shop}/products/{product.slug}/") == 200
 
 
-def test_what_is_loaded_by_then_is_no_work_for_a_full_collection() -> None:
+def test_a_full_collection_passes_over_objects_that_were_loaded_at_the_start() -> None:
     frozen = gc.get_freeze_count()
     asyncio.run(warm_start().run())
     assert gc.get_freeze_count() > frozen

@@ -187,7 +187,7 @@ def test_a_unit_too_many_in_either_store_is_oversold(snapshot: dict[str, object]
     ],
     ids=["unaccounted", "held for nobody", "outbox", "events", "overdue", "unsettled", "refund due", "lost store"],
 )
-def test_what_still_waits_is_stuck(snapshot: dict[str, object], units: int) -> None:
+def test_units_that_still_wait_are_stuck(snapshot: dict[str, object], units: int) -> None:
     found = judged(**snapshot)  # type: ignore[arg-type]
     assert found.stuck == units
     assert not found.holds

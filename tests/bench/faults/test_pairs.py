@@ -110,7 +110,9 @@ def test_both_are_injected_before_either_is_undone_and_a_loss_of_data_is_that_of
     assert pair.took_effect()
 
 
-def test_what_one_of_them_finds_is_found_by_the_pair(monkeypatch: pytest.MonkeyPatch, steps: list[str]) -> None:
+def test_a_violation_that_one_fault_finds_is_found_by_the_pair(
+    monkeypatch: pytest.MonkeyPatch, steps: list[str]
+) -> None:
     monkeypatch.setattr(BeatDown, "violations", lambda fault: ["beat is late"])
     monkeypatch.setattr(StoreFlushed, "took_effect", lambda fault: False)
     pair = pair_of(StoreFlushed, BeatDown)(cast(Any, Context()))

@@ -119,7 +119,7 @@ def test_units_that_are_nowhere_or_twice_are_stuck(available: int) -> None:
     ],
     ids=str,
 )
-def test_what_still_has_to_happen_is_stuck_and_waited_for(waits: dict[str, object]) -> None:
+def test_unfinished_work_is_stuck_and_waited_for(waits: dict[str, object]) -> None:
     assert judged(EVENTS, **waits).stuck == 1
     assert replace(SNAPSHOT, **waits).pending_work()  # type: ignore[arg-type]
 
@@ -164,7 +164,7 @@ def test_an_order_that_nobody_asked_for_is_named() -> None:
     assert "1 ordinary orders came from nobody's checkout" in judged(asked_by_two).violations
 
 
-def test_what_the_audit_of_the_stock_finds_counts() -> None:
+def test_differences_in_the_stock_count_as_violations() -> None:
     assert judged(audit=["tea: sold, by counter and orders: 3 and 2"]).violations == [
         "stock audit: tea: sold, by counter and orders: 3 and 2"
     ]

@@ -13,7 +13,7 @@ def result(answer: str, units: int, started_s: float, ended_s: float) -> Result:
     return Result(buyer=1, units=units, answer=answer, started_s=started_s, ended_s=ended_s)
 
 
-def test_what_is_sold_beyond_the_stock_is_oversold_and_unexpected_only_of_careful_strategies() -> None:
+def test_units_sold_beyond_the_stock_are_oversold_and_unexpected_only_of_careful_strategies() -> None:
     results = [result(SOLD, 1, 0.0, 1.0), result(SOLD, 2, 0.5, 1.5)]
     measures = measured(strategy="any", stock=2, seed=1, results=results, counters=None, believed_left=0, stuck=False)
     assert (measures.sold, measures.oversold, measures.unsold) == (3, 1, 0)

@@ -57,6 +57,6 @@ def test_a_flawed_strategy_is_never_dark_green() -> None:
     assert rating_of(run_of("decr_then_rollback"), [])[0] == PALE
 
 
-def test_what_happened_without_a_fault_comes_first() -> None:
+def test_flaws_without_a_fault_come_first() -> None:
     assert rating_of(run_of("get_set", oversold=5), [GOOD])[0] == RED
     assert rating_of(run_of("watch_multi", unsold=5), [GOOD])[0] == AMBER

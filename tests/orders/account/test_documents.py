@@ -229,7 +229,7 @@ def test_money_that_an_order_did_not_take_has_no_document(order: Order) -> None:
     assert not Document.objects.exists()
 
 
-def test_what_the_release_before_has_sold_gets_its_documents(buyer: User, item: SaleItem) -> None:
+def test_orders_of_the_release_before_get_their_documents(buyer: User, item: SaleItem) -> None:
     sold = make_orders(2, buyer=buyer, item=item)
     (refunded,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.REFUNDED)
     make_orders(1, buyer=buyer, item=item, status=OrderStatus.EXPIRED)

@@ -22,7 +22,7 @@ def in_status(item: SaleItem, buyer: User, status: OrderStatus) -> Order:
     return order
 
 
-def test_what_is_in_an_order_is_listed_as_the_reader_writes_it(buyer: User) -> None:
+def test_the_contents_of_an_order_are_listed_as_the_reader_writes_lists(buyer: User) -> None:
     order = bought(buyer, goods("cup"))
     order.lines.create(variant=goods("pot"), sku="pot", units=1, unit_price_minor=1000)
     assert order.contents == "2 × Cup, 1 × Pot"
@@ -108,7 +108,7 @@ def test_buying_again_puts_what_is_still_sold_into_the_cart(as_buyer: Client, bu
     assert messages_on(answer) == ["This product is no longer sold."]
 
 
-def test_nobody_repeats_the_order_of_another(client: Client, rival: User, buyer: User) -> None:
+def test_another_account_cannot_buy_an_order_again(client: Client, rival: User, buyer: User) -> None:
     order = bought(buyer, goods("tea"))
     client.force_login(rival)
     assert client.post(f"{order.get_absolute_url()}again/").status_code == 404

@@ -52,7 +52,7 @@ def test_the_names_of_products_are_no_markup_of_the_chat(chat: ChatServer) -> No
 
 
 @pytest.mark.parametrize("status", [500, 404, 302])
-def test_what_the_chat_does_not_take_is_tried_again_later(
+def test_a_message_that_the_chat_does_not_take_is_tried_again_later(
     chat: ChatServer, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat.answer = status

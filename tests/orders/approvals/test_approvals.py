@@ -165,7 +165,7 @@ def test_a_form_that_is_sent_twice_asks_once_and_a_second_request_waits_for_the_
     assert str(only_request().pk) == same["refund_id"]
 
 
-def test_what_changed_since_is_refused_at_the_approval(first: User, second: User, paid: Order) -> None:
+def test_an_approval_is_refused_if_the_order_has_changed_since(first: User, second: User, paid: Order) -> None:
     ask_refund(first, paid)
     assert lifecycle.refund(order_id=paid.pk, units_back=False)
     assert "no longer possible" in messages_on(decision(second, only_request()))[0]

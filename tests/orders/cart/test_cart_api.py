@@ -69,7 +69,7 @@ def test_the_lines_are_replaced_and_two_of_one_product_are_added_up(api: APIClie
     assert put(api, token).json()["lines"] == []
 
 
-def test_what_changed_is_told_once(buyer: User) -> None:
+def test_a_change_in_the_cart_is_told_once(buyer: User) -> None:
     client = signed_in(buyer)
     tea, cup = goods("tea", units=5), goods("cup")
     put(client, tea=4, cup=1)

@@ -245,7 +245,7 @@ def test_delivery_and_total_follow_the_country(client: Client) -> None:
     assert not Order.objects.exists()
 
 
-def test_what_is_missing_is_marked(client: Client) -> None:
+def test_missing_fields_are_marked(client: Client) -> None:
     goods("tea")
     add_to_cart(client, "tea")
     answer = client.post("/checkout/", {"country": "CN", "email": "no", "phone": "call me"})

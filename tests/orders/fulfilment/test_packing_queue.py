@@ -106,7 +106,7 @@ def test_the_pick_list_adds_up_the_units_of_each_variant(client: Client, buyer: 
     assert "6 units" in text
 
 
-def test_what_was_refunded_or_sent_since_stays_on_the_shelf_and_is_named(client: Client, buyer: User) -> None:
+def test_orders_that_were_refunded_or_sent_since_are_not_picked_and_are_named(client: Client, buyer: User) -> None:
     tea = goods("tea")
     kept, sent, refunded = paid(tea, buyer), paid(tea, buyer), paid(tea, buyer)
     assert lifecycle.ship(order_id=sent.pk)

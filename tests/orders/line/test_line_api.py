@@ -69,7 +69,7 @@ def test_a_place_is_nobody_elses(item: SaleItem, rival: User, stranger: User) ->
         assert signed_in(rival).delete(f"/api/v1/reservations/{unknown}/").status_code == 404
 
 
-def test_what_is_held_is_not_left_but_cancelled(item: SaleItem, buyer: User, rival: User) -> None:
+def test_a_place_that_became_a_hold_is_not_left_but_cancelled(item: SaleItem, buyer: User, rival: User) -> None:
     place = join(item, rival)
     lifecycle.cancel(order_id=buyer.orders.get().pk)
     refused = signed_in(rival).delete(f"/api/v1/reservations/{place}/")

@@ -165,7 +165,7 @@ def test_more_than_was_captured_is_not_paid_back(order: Order) -> None:
         Order.objects.filter(pk=order.pk).update(refunded_minor=5701)
 
 
-def test_what_was_not_paid_or_has_ended_is_not_refunded(order: Order) -> None:
+def test_an_order_that_was_not_paid_or_has_ended_is_not_refunded(order: Order) -> None:
     for status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REFUNDED):
         Order.objects.filter(pk=order.pk).update(status=status)
         assert ask(order, 100) is RefundOutcome.NOT_REFUNDABLE, status

@@ -56,7 +56,7 @@ def test_each_stop_is_shown_and_ticked_before_publishing(as_manager: Client, dra
     assert is_published(draft)
 
 
-def test_what_publishing_refuses_anyway_is_not_ticked_away(as_manager: Client, draft: SaleItem) -> None:
+def test_a_stop_that_publishing_refuses_cannot_be_ticked_away(as_manager: Client, draft: SaleItem) -> None:
     terms = next(number for number, look in enumerate(LOOKS) if look.find is look_at_terms)
     keep_result(draft.sale_id, {terms: [STOP]})
     page = as_manager.get(publish_page(draft.sale))

@@ -105,7 +105,9 @@ def test_one_click_stops_all_and_needs_neither_cookie_nor_token(
     assert program.post("/reminders/stop/x/").status_code == 404
 
 
-def test_nobody_can_be_bombed(coming: SaleItem, product: Product, settings: LazySettings) -> None:
+def test_one_address_gets_at_most_three_reminder_mails_however_it_is_spelled(
+    coming: SaleItem, product: Product, settings: LazySettings
+) -> None:
     """However many things a stranger names, and however the address is spelled."""
     settings.REMINDER_LIMIT = "100/10minutes"
     pages = [page_of(coming), *(f"/reminders/variant/{goods(f'cup{n}', units=0).pk}/" for n in range(8))]
@@ -138,7 +140,7 @@ def test_an_account_without_a_confirmed_address_is_asked_as_a_guest_and_only_onc
     assert not AccountMail.objects.exists()
 
 
-def test_what_is_not_for_sale_or_not_coming_has_no_reminder(
+def test_only_coming_sales_and_sold_out_products_have_reminders(
     coming: SaleItem, item: SaleItem, product: Product, client: Client
 ) -> None:
     draft = make_item(product, published=False, opens_in_seconds=90000, closes_in_seconds=99000)

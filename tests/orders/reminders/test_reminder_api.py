@@ -39,7 +39,7 @@ def test_any_other_address_is_asked_first(item: SaleItem, buyer: User) -> None:
     assert not Reminder.objects.exclude(confirmed_at=None).exists()
 
 
-def test_what_is_there_or_does_not_exist_is_404(coming: SaleItem, item: SaleItem) -> None:
+def test_a_reminder_of_something_that_is_there_or_does_not_exist_is_404(coming: SaleItem, item: SaleItem) -> None:
     there, gone = goods("cup", units=1), goods("pot", units=0)
     codes = [
         APIClient().post(URL, {**about, "email": "li@example.com"}).status_code
@@ -73,9 +73,7 @@ def test_an_account_wants_a_mail_no_more_and_others_keep_theirs(coming: SaleItem
     assert Reminder.objects.get().user == rival
 
 
-def test_what_was_asked_for_as_a_guest_goes_with_the_confirmed_address_alone(
-    item: SaleItem, buyer: User, rival: User
-) -> None:
+def test_a_guests_reminder_is_deleted_by_its_confirmed_address_alone(item: SaleItem, buyer: User, rival: User) -> None:
     for address in ("buyer@example.com", "rival@example.com"):
         APIClient().post(URL, {"item": item.pk, "email": address})
     # Her address is not confirmed, so anybody could have given it.

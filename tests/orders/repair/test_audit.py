@@ -156,7 +156,7 @@ def test_a_reservation_behind_a_long_backlog_is_on_the_way(journey: ItemJourney,
     assert [each.reservation_id for each in comparison.differences] == [lost]
 
 
-def test_what_is_wrong_is_named_up_to_a_limit(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differences_are_named_up_to_a_limit(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:
     for victim in [journey.ordered() for _ in range(4)]:
         lose_hold(journey, victim)
     monkeypatch.setattr(repair_audit, "DIFFERENCES_MAX", 2)

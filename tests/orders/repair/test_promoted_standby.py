@@ -88,7 +88,7 @@ def test_a_synchronous_standby_has_everything_and_the_sale_goes_on(pair: Pair, s
         assert journey.is_clean()
 
 
-def test_what_a_standby_lacks_comes_back_from_the_store_or_is_listed(pair: Pair, store: Any) -> None:
+def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed(pair: Pair, store: Any) -> None:
     with shop_on(pair.primary.url):
         journey = open_sale(store)
         stays, expires, is_paid, late = (journey.ordered() for _ in range(4))
@@ -143,7 +143,7 @@ def test_what_a_standby_lacks_comes_back_from_the_store_or_is_listed(pair: Pair,
         assert sum(int(figure or 0) for figure in journey.counters()) == QUANTITY
 
 
-def test_nobody_is_rejected_before_the_item_is_compared_with_the_promoted_standby(pair: Pair, store: Any) -> None:
+def test_no_order_is_rejected_before_the_item_is_compared_with_the_promoted_standby(pair: Pair, store: Any) -> None:
     """The standby counts the units of an order whose end it never heard of, and others have them by now."""
     with shop_on(pair.primary.url):
         journey = open_sale(store)

@@ -132,7 +132,7 @@ def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(jou
     assert ledger.read(item_id=item.pk) is not None
 
 
-def test_what_an_emptied_store_forgot_is_restored_from_the_orders(journey: ItemJourney) -> None:
+def test_an_emptied_store_is_restored_from_the_orders(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
     journey.client.flushall()

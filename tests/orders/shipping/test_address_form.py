@@ -109,7 +109,7 @@ def test_china_wants_a_mobile_number_or_one_from_abroad(phone: str, taken: bool)
         ({"district": ""}, "district"),
     ],
 )
-def test_what_the_country_needs_is_asked_for(changes: dict[str, str], field: str) -> None:
+def test_fields_that_the_country_needs_are_asked_for(changes: dict[str, str], field: str) -> None:
     assert list(errors(**changes)) == [field]
 
 
@@ -158,7 +158,7 @@ def test_full_width_digits_and_needless_blanks_become_plain() -> None:
         ({"line1": "x" * 201}, "line1", "at most 200", "200"),
     ],
 )
-def test_what_is_wrong_is_said_at_the_field_in_both_languages(
+def test_an_error_is_said_at_the_field_in_both_languages(
     changes: dict[str, str], field: str, english: str, chinese: str
 ) -> None:
     for language, expected in (("en", english), ("zh-hans", chinese)):

@@ -57,7 +57,7 @@ def test_an_address_can_be_saved_without_paying_now(client: Client, order: Order
     assert not Payment.objects.exists()
 
 
-def test_what_is_wrong_is_shown_at_the_field_and_nothing_is_saved(client: Client, order: Order) -> None:
+def test_an_error_is_shown_at_the_field_and_nothing_is_saved(client: Client, order: Order) -> None:
     page = client.post(f"/zh-hans{order.address_path}", ADDRESS | {"postcode": "?", "name": ""}).content.decode()
     assert "请填写收货人姓名。" in page
     assert "邮政编码格式不正确" in page

@@ -19,7 +19,7 @@ def billing_of(order: Order) -> tuple[str, str]:
     return order.billing_address, order.vat_number
 
 
-def test_what_the_buyer_gives_beside_the_delivery_stands_on_the_invoice(client: Client, order: Order) -> None:
+def test_company_and_billing_address_stand_on_the_invoice(client: Client, order: Order) -> None:
     assert f'href="{order.address_path}#invoice"' in client.get(order.get_absolute_url()).content.decode()
     client.post(order.address_path, LATER | COMPANY)
     page = client.get(order.get_absolute_url()).content.decode()
@@ -33,9 +33,7 @@ def test_what_the_buyer_gives_beside_the_delivery_stands_on_the_invoice(client: 
     assert "Tianshan Road" not in invoice
 
 
-def test_what_was_typed_is_kept_where_something_is_too_long_or_another_country_is_chosen(
-    client: Client, order: Order
-) -> None:
+def test_typed_texts_are_kept_where_one_is_too_long_or_another_country_is_chosen(client: Client, order: Order) -> None:
     for changes in (LATER | {"vat_number": "1" * 21}, {"refresh": "1"}):
         page = client.post(order.address_path, ADDRESS | COMPANY | changes)
         assert page.status_code == 200

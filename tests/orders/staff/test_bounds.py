@@ -94,7 +94,7 @@ def test_an_action_changes_a_bounded_number_of_rows_and_says_so(client: Client, 
     ("action", "status"),
     [("cancel_orders", OrderStatus.AWAITING_PAYMENT), ("refund_orders", OrderStatus.PAID)],
 )
-def test_what_staff_confirm_is_what_the_page_lists(
+def test_staff_confirm_the_orders_that_the_page_lists(
     client: Client, buyer: User, item: SaleItem, action: str, status: OrderStatus
 ) -> None:
     orders = make_orders(MANY, buyer=buyer, item=item, status=status)

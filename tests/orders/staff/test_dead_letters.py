@@ -55,7 +55,7 @@ def test_a_buyer_without_an_account_is_a_number(client: Client, letter: DeadLett
     assert f"No such account. {letter.fields['buyer']}" in client.get(PAGE).content.decode()
 
 
-def test_what_was_done_is_written_into_the_history_and_the_letter_leaves(
+def test_the_solution_is_written_into_the_history_and_the_letter_leaves(
     client: Client, letter: DeadLetter, item: SaleItem
 ) -> None:
     response = say(client, letter)

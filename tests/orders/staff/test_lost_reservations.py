@@ -51,7 +51,7 @@ def test_the_list_names_the_buyer_what_was_promised_and_why_it_was_not_kept(
     assert "其间商品已售予他人" in page
 
 
-def test_what_was_done_is_written_into_the_history_once(
+def test_the_solution_is_written_into_the_history_once(
     client: Client, refused: RefusedReceipt, item: SaleItem, buyer: User
 ) -> None:
     response = say(client, refused)

@@ -142,7 +142,7 @@ def test_staff_without_permission_see_no_orders_payments_or_mails(client: Client
         assert client.get(page).status_code == 403, page
 
 
-def test_nobody_adds_edits_or_deletes_an_order(client: Client, order: Order) -> None:
+def test_staff_cannot_add_edit_or_delete_an_order(client: Client, order: Order) -> None:
     assert client.get(f"{ORDERS}add/").status_code == 403
     assert client.post(f"{ORDERS}{order.pk}/change/", {"status": "paid"}).status_code == 403
     assert client.post(f"{ORDERS}{order.pk}/delete/", {"post": "yes"}).status_code == 403
@@ -279,7 +279,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_r
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_person_must_do_rings_and_the_rest_can_still_be_read(
+def test_orders_that_need_a_person_ring_and_the_others_can_still_be_read(
     client: Client, order: Order, buyer: User, item: SaleItem
 ) -> None:
     rest = set(Attention) - set(ATTENTION_TO_DO)

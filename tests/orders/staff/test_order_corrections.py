@@ -90,7 +90,7 @@ def test_a_wrong_address_is_asked_for_again_and_the_same_is_no_change(client: Cl
     assert ShippingAddress.objects.get().city == ADDRESS["city"]
 
 
-def test_what_has_left_or_ended_keeps_its_address(client: Client, order: Order) -> None:
+def test_an_order_that_was_sent_or_has_ended_keeps_its_address(client: Client, order: Order) -> None:
     for status in (OrderStatus.SHIPPED, OrderStatus.CANCELLED, OrderStatus.REFUND_DUE):
         Order.objects.update(status=status)
         assert address_page(order) not in client.get(admin_page(order)).content.decode()

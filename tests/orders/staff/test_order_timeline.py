@@ -71,7 +71,7 @@ def test_a_sent_mail_leads_to_its_text_and_is_sent_again_by_those_who_may(client
     assert again not in page
 
 
-def test_what_the_payment_company_did_and_reported_is_told(client: Client, order: Order) -> None:
+def test_the_timeline_tells_of_payments_and_reports(client: Client, order: Order) -> None:
     make_events([order])
     payment = order.payments.get()
     Payment.objects.update(status=Payment.Status.CAPTURED, captured_at=timezone.now(), provider_reference="pi_77")

@@ -133,7 +133,7 @@ BREAK_A_RULE: list[tuple[Kind, dict[str, Any], str]] = [
 ]
 
 
-def test_what_breaks_a_rule_is_refused_and_leaves_no_trace(item: SaleItem) -> None:
+def test_a_change_that_breaks_a_rule_is_refused_and_leaves_no_trace(item: SaleItem) -> None:
     before = counters_of(item)
     for kind, more, says in BREAK_A_RULE:
         with pytest.raises(CannotChange, match=says):

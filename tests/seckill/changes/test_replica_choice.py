@@ -120,7 +120,7 @@ def test_a_choice_while_the_cache_is_away_is_kept_for_the_sweep(settings: Settin
 
 
 @pytest.mark.parametrize(("replicas", "reason"), [(2, "more than are set"), (-1, "fewer than none"), (0, "")])
-def test_what_makes_no_sense_is_refused(replicas: int, reason: str) -> None:
+def test_a_choice_that_makes_no_sense_is_refused(replicas: int, reason: str) -> None:
     with pytest.raises(ValidationError):
         choose(replicas=replicas, reason=reason)
     assert not ReplicaChoice.objects.exists()

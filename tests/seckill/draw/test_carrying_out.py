@@ -116,7 +116,7 @@ def test_the_hash_is_public_before_the_seed_and_the_page_and_the_file_name_nobod
     assert not [entry for entry in entries if str(entry.reservation_id) in draw.file]
 
 
-def test_what_winners_do_not_pay_for_goes_to_the_next_by_itself_until_nobody_is_left(item: SaleItem) -> None:
+def test_units_that_winners_do_not_pay_for_go_to_the_next_by_themselves_until_nobody_is_left(item: SaleItem) -> None:
     entered(item, 5)
     drawn(item)
     cancel(in_order(item)[1])

@@ -32,7 +32,7 @@ def page_after_the_end(client: Client, item: SaleItem, language: str = "") -> st
     return " ".join(text_of(client, language + item.sale.get_absolute_url()).split())
 
 
-def test_what_was_offered_stays_when_the_unsold_units_have_gone_back(
+def test_the_number_of_offered_units_stays_when_the_unsold_ones_have_gone_back(
     client: Client, item: SaleItem, buyer: User
 ) -> None:
     sold_to(item, buyer)

@@ -50,7 +50,7 @@ def test_a_sale_that_comes_says_when_with_the_day_if_it_is_not_today(client: Cli
     assert f"Flash sale from {noon:%H:%M} (UTC) Longjing tea" in card_on(client, "/products/")
 
 
-def test_what_cannot_be_bought_in_a_sale_has_no_flag(client: Client, product: Product) -> None:
+def test_a_product_that_cannot_be_bought_in_a_sale_has_no_flag(client: Client, product: Product) -> None:
     item = make_item(product)
     assert flags_on(client) == 1
     SaleItem.objects.update(taken=5)

@@ -27,7 +27,7 @@ def test_an_ended_hold_is_forgotten_and_counted(item: CheckedItem) -> None:
     assert item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_what_is_forgotten_adds_up(item: CheckedItem) -> None:
+def test_forgotten_holds_add_up(item: CheckedItem) -> None:
     item.publish(quantity=9, per_buyer_max=5)
     sold, held = item.sold(units=2), item.held()
     ended = [item.ended(buyer=buyer) for buyer in (7, 8, 9)]

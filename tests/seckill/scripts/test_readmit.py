@@ -74,7 +74,7 @@ def test_a_reservation_that_is_there_stays_as_it_is_before_any_limit(
     assert item.readmit(reservation_id) == word
 
 
-def test_what_the_buyer_has_reserved_since_counts_for_the_limit(item: CheckedItem) -> None:
+def test_units_that_the_buyer_has_reserved_since_count_for_the_limit(item: CheckedItem) -> None:
     item.publish(quantity=2, per_buyer_max=2)
     item.held(units=1)
     assert item.readmit(units=2) == Readmitted.LIMIT_REACHED

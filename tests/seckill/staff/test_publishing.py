@@ -63,7 +63,7 @@ def test_an_address_that_names_no_sale_leads_back_to_the_admin(as_manager: Clien
     assert answer["Location"] == "/admin/"
 
 
-def test_what_looks_like_a_slip_is_confirmed_point_by_point(as_manager: Client, product: Product) -> None:
+def test_terms_that_look_like_a_slip_are_confirmed_point_by_point(as_manager: Client, product: Product) -> None:
     draft = make_item(product, quantity=None, per_buyer_max=9999, price_minor=1, published=False)
     was_checked(draft.sale)
     answer = as_manager.get(publish_page(draft.sale))

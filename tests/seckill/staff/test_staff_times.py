@@ -28,7 +28,7 @@ def test_each_field_for_a_time_names_the_zone_and_its_offset(client: Client, ite
 
 
 @override_settings(TIME_ZONE="Asia/Shanghai")
-def test_what_a_manager_enters_is_the_time_in_that_zone(client: Client, product: Product) -> None:
+def test_times_are_entered_in_that_zone(client: Client, product: Product) -> None:
     typed = {"opens_at_1": "08:00:00", "closes_at_0": "2031-01-01", "closes_at_1": "08:00:00"}
     client.post("/admin/seckill/sale/add/", {**filled_form(row_of(product)), **typed})
     assert f"{Sale.objects.get().opens_at:%H:%M}" == "00:00"

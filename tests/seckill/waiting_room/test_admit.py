@@ -31,7 +31,7 @@ def test_a_room_that_has_lost_a_part_is_unavailable(checked_item: CheckedItem, n
 
 
 @pytest.mark.parametrize(("opens_in_ms", "word"), [(1, "not_open"), (0, "admitted"), (-1, "admitted")])
-def test_nobody_is_called_before_the_opening(checked_item: CheckedItem, opens_in_ms: int, word: str) -> None:
+def test_no_place_is_called_before_the_opening(checked_item: CheckedItem, opens_in_ms: int, word: str) -> None:
     room = line(checked_item, called=3, admitted=2, lapsed_admitted=0)
     with room.at("admit", opens_ms=opens_in_ms, next_ms=0):
         answer = room.raw(
@@ -264,7 +264,7 @@ def test_the_first_call_fixes_how_many_were_early(checked_item: CheckedItem) -> 
     assert room.count("early") == (40,)
 
 
-def test_what_the_shop_keeps_of_a_room_stays(checked_item: CheckedItem) -> None:
+def test_admitting_changes_only_the_fields_of_the_line(checked_item: CheckedItem) -> None:
     room = line(checked_item, entered=3)
     before = room.room()
     room.admit("1")

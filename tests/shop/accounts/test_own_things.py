@@ -49,7 +49,7 @@ def test_an_address_is_added_changed_and_deleted(as_buyer: Client, buyer: User) 
     assert as_buyer.post(f"/accounts/addresses/{address.pk}/delete/").status_code == 404
 
 
-def test_what_is_missing_is_said_at_its_field(as_buyer: Client) -> None:
+def test_missing_fields_are_named_where_they_stand(as_buyer: Client) -> None:
     page = as_buyer.post("/accounts/addresses/new/", {"phone": "call me"}).content.decode()
     for words in (
         "Please enter the name of the person who receives the parcel.",

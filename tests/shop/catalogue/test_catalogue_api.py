@@ -133,7 +133,7 @@ def test_an_answer_may_be_cached_and_asked_for_again(api: APIClient, shirt: Prod
     assert api.get(f"/api/v1/{path}", headers={"if-none-match": answer["ETag"]}).status_code == 200
 
 
-def test_what_is_hidden_is_not_there(api: APIClient, shirt: Product) -> None:
+def test_a_hidden_product_is_not_there(api: APIClient, shirt: Product) -> None:
     shirt.is_active = False
     shirt.save()
     refusal = api.get("/api/v1/products/shirt/")

@@ -12,7 +12,7 @@ def test_nothing_is_collected_while_a_process_loads() -> None:
     assert gc.isenabled()
 
 
-def test_what_has_been_loaded_is_no_work_for_a_collection() -> None:
+def test_a_collection_passes_over_loaded_objects() -> None:
     with loading():
         loaded = {"an": ["object"]}
     assert not any(one is loaded for one in gc.get_objects())

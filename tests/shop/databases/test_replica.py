@@ -80,7 +80,7 @@ def test_the_catalogue_is_as_old_as_the_replica() -> None:
     assert name_on("/search/?q=longjimg") == "Longjing old"
 
 
-def test_what_buyers_and_sales_depend_on_is_read_from_the_primary(product: Product) -> None:
+def test_sales_carts_and_accounts_are_read_from_the_primary(product: Product) -> None:
     item = make_item(product)
     assert "Longjing new" in Client().get(f"/sales/{item.sale_id}/").content.decode()
     assert "Longjing new" in APIClient().get(f"/api/v1/sales/{item.sale_id}/").content.decode()

@@ -70,7 +70,7 @@ def compressed(response: Any) -> Any:
 
 
 @pytest.mark.parametrize("content_type", ["image/webp", "application/pdf", "application/zip"])
-def test_what_is_compressed_already_stays(content_type: str) -> None:
+def test_content_that_is_compressed_already_stays(content_type: str) -> None:
     assert "Content-Encoding" not in compressed(HttpResponse(b"a" * 5000, content_type=content_type))
 
 

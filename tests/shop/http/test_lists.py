@@ -63,7 +63,7 @@ def test_no_cache_keeps_what_is_personal(order: Order, buyer: User, path: str) -
 
 
 @pytest.mark.parametrize("path", ["sales/", "sales/{sale}/", "products/", "products/longjing/"])
-def test_what_is_public_may_be_cached_asked_for_again_and_compressed(client: Client, item: SaleItem, path: str) -> None:
+def test_public_answers_may_be_cached_asked_for_again_and_compressed(client: Client, item: SaleItem, path: str) -> None:
     Product.objects.update(description="The first leaves of the year. " * 10)
     address = f"/api/v1/{path.format(sale=item.sale_id)}"
     answer = client.get(address)

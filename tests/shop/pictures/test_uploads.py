@@ -128,7 +128,9 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
     ],
     ids=["svg", "empty", "torn-gif", "eps", "bmp", "tiff", "torn-jpeg", "torn-png", "bytes", "bomb", "large"],
 )
-def test_what_is_no_picture_or_too_large_is_refused_in_words(content: bytes | Callable[[], bytes], words: str) -> None:
+def test_a_file_that_is_no_picture_or_too_large_is_refused_in_words(
+    content: bytes | Callable[[], bytes], words: str
+) -> None:
     # The larger ones are drawn here, and not by each process that only collects the tests.
     assert words in clean(content() if callable(content) else content)
 

@@ -84,7 +84,7 @@ def test_the_first_product_is_what_was_meant(typed: str, first: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["unicorn", "xqzw", "独角兽", "龘", "zzzz zzzz", "headphones unicorn", "9999999"])
-def test_what_the_shop_does_not_have_is_not_found(typed: str) -> None:
+def test_a_product_that_the_shop_does_not_have_is_not_found(typed: str) -> None:
     assert found(typed) == []
 
 
@@ -119,7 +119,7 @@ def test_only_what_was_asked_for_counts_as_exact() -> None:
 
 
 @pytest.mark.parametrize("typed", ["茶", "tea"])
-def test_what_is_of_the_named_kind_comes_before_what_only_mentions_it(typed: str) -> None:
+def test_products_of_the_named_kind_come_before_those_that_only_mention_it(typed: str) -> None:
     slugs = found(typed)
     of_tea = set(Product.objects.filter(category__parent__slug="tea").values_list("slug", flat=True))
     assert set(slugs[: len(of_tea)]) == of_tea

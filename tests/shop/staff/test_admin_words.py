@@ -65,7 +65,7 @@ def test_the_language_is_chosen_in_the_admin(as_manager: Client) -> None:
     assert '<html lang="zh-hans"' in as_manager.get(ORDERS).content.decode()
 
 
-def test_what_staff_may_not_do_stays_in_the_admin(client: Client, buyer: User) -> None:
+def test_a_refusal_to_staff_stays_in_the_admin(client: Client, buyer: User) -> None:
     client.force_login(employee("view_order"))
     page = client.get(f"/admin/auth/user/{buyer.pk}/change/")
     assert page.status_code == 403

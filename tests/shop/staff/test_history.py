@@ -44,7 +44,7 @@ def test_saving_without_a_change_adds_nothing_to_the_page(client: Client, produc
     assert len(client.get(url).context["entries"]) == before
 
 
-def test_what_was_deleted_can_still_be_read(client: Client, product: Product) -> None:
+def test_deleted_entries_can_still_be_read(client: Client, product: Product) -> None:
     StockChange.objects.all().delete()
     client.post(reverse("admin:shop_product_delete", args=[product.pk]), {"post": "yes"})
     assert not Product.objects.exists()

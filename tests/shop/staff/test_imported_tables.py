@@ -72,7 +72,7 @@ class TestProducts:
         [invalid] = preview.context["result"].invalid_rows
         assert (invalid.number, invalid.error.message_dict) == (2, {key: [f"“{row[key]}” is in line 1 already."]})
 
-    def test_what_was_exported_comes_back_without_a_change(self, client: Client, product: Product) -> None:
+    def test_an_export_comes_back_without_a_change(self, client: Client, product: Product) -> None:
         Product.objects.update(name_en="=2+5", name_zh_hans="'-龙井", description_en="+49 30 1\n@home")
         before = Product.objects.values("name_en", "name_zh_hans", "description_en").get()
         bring(client, PRODUCTS, *exported(client, PRODUCTS))
@@ -180,7 +180,7 @@ class TestFiles:
         assert with_mark(text) == text
 
     @pytest.mark.parametrize("text", ["+1+1", "+1-1", "+A1", "+", "+49 30\n=1", "-1 2"])
-    def test_what_only_begins_like_a_phone_number_is_marked(self, text: str) -> None:
+    def test_a_text_that_only_begins_like_a_phone_number_is_marked(self, text: str) -> None:
         assert without_mark(with_mark(text)) == text
         assert with_mark(text) == f"'{text}"
 
@@ -226,7 +226,7 @@ class TestFiles:
         rows = [{"slug": f"tea-{number}", "name_en": "Tea"} for number in range(2)]
         assert upload(client, PRODUCTS, *rows).context["form"].errors["import_file"]
 
-    def test_what_is_no_table_is_refused(self, client: Client, db: None) -> None:
+    def test_a_file_that_is_no_table_is_refused(self, client: Client, db: None) -> None:
         file = SimpleUploadedFile("table.xlsx", b"no zip at all")
         response = upload(client, PRODUCTS, {"slug": ""}, import_file=file, format=XLSX)
         assert response.context["form"].errors["import_file"]

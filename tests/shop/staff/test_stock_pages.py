@@ -110,7 +110,7 @@ def test_the_journal_names_orders_and_sales_as_other_pages_do_and_finds_them_so(
             assert name in found.content.decode()
 
 
-def test_nobody_can_write_into_the_journal(client: Client, variant: Variant) -> None:
+def test_the_journal_of_stock_cannot_be_written_by_hand(client: Client, variant: Variant) -> None:
     entry = StockChange.objects.order_by("pk")[0]
     for page in ("add/", f"{entry.pk}/delete/"):
         assert client.post(f"{JOURNAL}{page}", {"post": "yes"}).status_code == 403
@@ -130,7 +130,7 @@ class TestLowStock:
         Variant.objects.update(low_stock_at=3)
         assert badge() == ""
 
-    def test_what_is_not_for_sale_is_not_low(self, variant: Variant, settings: Settings) -> None:
+    def test_a_product_that_is_not_for_sale_is_not_low(self, variant: Variant, settings: Settings) -> None:
         settings.LOW_STOCK_AT = 8
         Product.objects.update(is_active=False)
         assert badge() == ""
@@ -164,7 +164,7 @@ class TestPermissions:
         variant.refresh_from_db()
         assert variant.available == 8
 
-    def test_nobody_adds_or_deletes_a_variant_here(self, client: Client, variant: Variant) -> None:
+    def test_a_variant_is_neither_added_nor_deleted_on_the_stock_pages(self, client: Client, variant: Variant) -> None:
         assert client.get(f"{STOCK}add/").status_code == 403
         assert client.post(f"{STOCK}{variant.pk}/delete/", {"post": "yes"}).status_code == 403
 

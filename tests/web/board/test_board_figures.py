@@ -142,7 +142,7 @@ def test_a_waiting_room_shows_its_line_and_nothing_while_the_store_is_away(
     assert set(shown(board)["more"].values()) == {None}
 
 
-def test_what_is_written_late_is_still_read(board: Board, item: SaleItem) -> None:
+def test_counts_that_are_written_late_are_still_read(board: Board, item: SaleItem) -> None:
     second = int(time.time()) - WRITTEN_AFTER_SECONDS
     shown(board)
     answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1}, second=second)

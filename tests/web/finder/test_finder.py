@@ -121,7 +121,7 @@ def test_hostile_and_short_texts_find_nothing(as_manager: Client, order: Order, 
     assert (answer.status_code, answer.context["sections"]) == (200, [])
 
 
-def test_what_was_typed_is_escaped(as_manager: Client) -> None:
+def test_typed_words_are_escaped(as_manager: Client) -> None:
     assert "<b>bold" not in as_manager.get(FIND, {"q": "<b>bold"}).content.decode()
 
 

@@ -120,7 +120,7 @@ def test_a_full_backlog_shows_in_live_and_only_the_script_refuses_for_it(
     assert shadow.answered == [False, True, True, False, False]
 
 
-def test_whoever_had_a_yes_or_an_end_is_left_to_the_view(
+def test_a_buyer_who_had_a_yes_or_an_end_is_left_to_the_view(
     product: Product, buyer: User, rival: User, stranger: User, pass_for: PassFor, store: Any, shadow: Shadow
 ) -> None:
     item = make_item(product, quantity=1)
@@ -142,7 +142,7 @@ def test_whoever_had_a_yes_or_an_end_is_left_to_the_view(
     assert shadow.answered[-1] is True
 
 
-def test_what_depends_on_the_buyer_is_left_to_the_view(
+def test_an_answer_that_depends_on_the_buyer_is_left_to_the_view(
     item: SaleItem, buyer: User, pass_for: PassFor, shadow: Shadow
 ) -> None:
     assert reserve_by_api(item.pk, pass_for(buyer, item)).status_code == 201
@@ -150,7 +150,7 @@ def test_what_depends_on_the_buyer_is_left_to_the_view(
     assert shadow.answered == [False, False]
 
 
-def test_what_is_unusual_is_left_to_the_view(
+def test_an_unusual_call_is_left_to_the_view(
     item: SaleItem, buyer: User, rival: User, pass_for: PassFor, store: Any, shadow: Shadow
 ) -> None:
     paused(item, store)

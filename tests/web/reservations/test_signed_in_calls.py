@@ -198,7 +198,7 @@ def test_a_status_is_that_of_the_view(
 
 @pytest.mark.parametrize(("language", "with_sale"), [*zip(LANGUAGES, [False, True, True], strict=True)])
 @pytest.mark.parametrize("who", WHO)
-def test_what_is_personal_is_what_the_view_says(
+def test_personal_answers_are_those_of_the_view(
     lane: Lane, item: SaleItem, buyer: User, rival: User, who: str, with_sale: bool, language: str
 ) -> None:
     query = f"sale={item.sale_id}" if with_sale else ""

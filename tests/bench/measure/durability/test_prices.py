@@ -155,6 +155,6 @@ def test_losses_are_given_as_a_range_over_the_rounds() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--rounds 0", "--rounds 99", "--seconds 600", "--delay-ms 5000", "--threads x"])
-def test_what_would_take_too_long_is_refused(arguments: str) -> None:
+def test_a_run_that_would_take_too_long_is_refused(arguments: str) -> None:
     with pytest.raises(SystemExit):
         command.parsed(arguments.split())
