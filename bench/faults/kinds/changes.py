@@ -64,8 +64,7 @@ class ChangeFault(Fault):
         return violations
 
     def took_effect(self) -> bool:
-        applied = SaleChange.objects.filter(item=self.context.item, status=Status.APPLIED).exists()
-        return super().took_effect() and applied
+        return SaleChange.objects.filter(item=self.context.item, status=Status.APPLIED).exists()
 
 
 class StockChanged(ChangeFault):
@@ -100,7 +99,10 @@ class WorkerKilledInChange(ChangeFault):
         request = ChangeRequest(kind=kind, reason=REASON, units=self.rng.randint(1, 6), closes_at=None)
         with self.shop.failpoint("changes.after_store", visit=1) as died:
             journal.record_pending(request, item_id=self.context.item.pk, made_by=None)
-            self.happened &= self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+            self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+
+    def took_effect(self) -> bool:
+        return self._died
 
 
 class StoreRestartedInAddition(ChangeFault):
@@ -120,7 +122,7 @@ class StoreRestartedInAddition(ChangeFault):
         (change,) = journal.record_pending(request, item_id=item_id, made_by=None)
         # The first half of `journal.apply_next`; the second half is lost with the process.
         ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment_of(change))
-        self.happened &= self.shop.wait_until(self._added_units_are_reserved, seconds_max=INJECT_SECONDS_MAX)
+        self._reserved = self.shop.wait_until(self._added_units_are_reserved, seconds_max=INJECT_SECONDS_MAX)
         self.shop.kill("store")
 
     def _added_units_are_reserved(self) -> bool:
@@ -129,3 +131,6 @@ class StoreRestartedInAddition(ChangeFault):
 
     def undo(self) -> None:
         self.shop.bring_up("worker")
+
+    def took_effect(self) -> bool:
+        return self._reserved and super().took_effect()

@@ -124,8 +124,11 @@ class GateStoreKilled(GateFault):
     def undo(self) -> None:
         self.shop.bring_up("store")
         # It was restarted, so the item is compared with its orders first.
-        self.happened &= self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
+        self._came_back = self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
         self._repeat()
+
+    def took_effect(self) -> bool:
+        return self._came_back
 
     def _sells(self) -> bool:
         return not self._repeaters[0].reserve(item_id=self.context.item.pk, units=1).is_unknown

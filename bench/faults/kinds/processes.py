@@ -37,7 +37,10 @@ class DiesAtFailpoint(Fault):
         visit = self.rng.randint(1, self.visits_max)
         self.variant = f"at visit {visit}"
         with self.shop.failpoint(self.failpoint, visit=visit) as died:
-            self.happened &= self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+            self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+
+    def took_effect(self) -> bool:
+        return self._died
 
 
 class ProcessDown(Fault):
@@ -190,7 +193,7 @@ class WorkerPaused(Fault):
         outbox = keys_of(self.context.item.pk).outbox
         store = self.shop.store_client()
         self.shop.proxy.switch(Mode.STALL, "worker-postgres")
-        self.happened &= self.shop.wait_until(
+        self._held = self.shop.wait_until(
             lambda: store.xpending(outbox, GROUP)["pending"] > 0, seconds_max=INJECT_SECONDS_MAX
         )
         self.shop.freeze("worker")
@@ -203,6 +206,9 @@ class WorkerPaused(Fault):
     def violations(self) -> Sequence[str]:
         self.shop.remove("worker2")
         return ()
+
+    def took_effect(self) -> bool:
+        return self._held
 
 
 class BeatDown(ProcessDown):

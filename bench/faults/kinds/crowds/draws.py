@@ -45,9 +45,12 @@ class WorkerKilledInDraw(Fault):
             admission=Sale.Admission.DRAW,
         )
         words = {enter(item=self._item, buyer_id=buyer_id, units=1).word for buyer_id in buyer_ids}
-        self.happened &= words == {EntryWord.ENTERED}
+        self._all_entered = words == {EntryWord.ENTERED}
         with self.shop.failpoint(place, visit=1) as died:
-            self.happened &= self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+            self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+
+    def took_effect(self) -> bool:
+        return self._died and self._all_entered
 
     def violations(self) -> Sequence[str]:
         connection.close()

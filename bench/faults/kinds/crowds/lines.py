@@ -42,11 +42,7 @@ class WithLine(Fault):
         Sale.objects.filter(pk=item.sale_id).update(waiting_list=True)
         return item
 
-    def inject(self) -> None:
-        self._join()
-        super().inject()
-
-    def _join(self) -> None:
+    def join(self) -> None:
         """One after the other, so that the order of their places is known."""
         give_up_s = time.monotonic() + JOIN_SECONDS_MAX
         for number, waiter in enumerate(self._waiters):
@@ -60,7 +56,7 @@ class WithLine(Fault):
                 time.sleep(RETRY_SECONDS)
 
     def took_effect(self) -> bool:
-        return super().took_effect() and len(self._served()) >= SERVED_MIN
+        return len(self._served()) >= SERVED_MIN
 
     def violations(self) -> Sequence[str]:
         item_id, served = self.context.item.pk, self._served()
@@ -98,9 +94,20 @@ class StoreKilledWhileLineMoves(WithLine, ProcessKilled):
     pause_seconds = (0.8, 2.0)
     disturbs = frozenset()
 
+    def inject(self) -> None:
+        self.join()
+        super().inject()
+
 
 class KilledBeforeTheNextHold(WithLine, DiesAtFailpoint):
     name = "killed-before-next-hold"
     description = "a process dies after an order of a sale with a waiting list ended, before its units are handed on"
     failpoint = "lifecycle.after_commit"
     disturbs = frozenset()
+
+    def inject(self) -> None:
+        self.join()
+        super().inject()
+
+    def took_effect(self) -> bool:
+        return self._died and super().took_effect()

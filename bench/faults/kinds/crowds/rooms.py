@@ -55,10 +55,6 @@ class WithRoom(Fault):
         self._stop = threading.Event()
         self._called_before = 0
 
-    def inject(self) -> None:
-        self.fill_room()
-        super().inject()
-
     def fill_room(self) -> None:
         """Let people join, and wait until the line moves."""
         self._item = open_load_sale(
@@ -83,7 +79,7 @@ class WithRoom(Fault):
 
     def took_effect(self) -> bool:
         """The line was moving, and had not come to its end."""
-        return super().took_effect() and CALLED_MIN <= self._called_before < UNITS
+        return CALLED_MIN <= self._called_before < UNITS
 
     def violations(self) -> Sequence[str]:
         self.shop.wait_until(lambda: self._winners() == UNITS, seconds_max=MOVES_SECONDS_MAX)
@@ -159,6 +155,10 @@ class StoreKilledWhileRoomMoves(WithRoom, ProcessKilled):
     kills = 3
     pause_seconds = (0.5, 2.0)
 
+    def inject(self) -> None:
+        self.fill_room()
+        super().inject()
+
 
 class FailoverWhileRoomMoves(WithRoom, SentinelPrimaryKilled):
     name = "sentinel-failover-in-room"
@@ -166,6 +166,13 @@ class FailoverWhileRoomMoves(WithRoom, SentinelPrimaryKilled):
     shop_kind = SENTINEL_PROMISE
     # Pairs are of the usual shop.
     disturbs = frozenset()
+
+    def inject(self) -> None:
+        self.fill_room()
+        SentinelPrimaryKilled.inject(self)
+
+    def took_effect(self) -> bool:
+        return WithRoom.took_effect(self) and SentinelPrimaryKilled.took_effect(self)
 
 
 class WebClockOffInRoom(WithRoom, ClockOff):

@@ -174,13 +174,13 @@ class BatchOfReplacedPrimary(ReplicatedFault):
         with psycopg.connect(settings.DATABASE_URL) as blocker:
             blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
             with former.client() as client:
-                held = detached and self.shop.wait_until(
+                self._held = detached and self.shop.wait_until(
                     lambda: client.xpending(outbox, GROUP)["pending"] >= BATCH_MIN, seconds_max=HELD_SECONDS_MAX
                 )
-            self.variant = f"detached {detached}, a batch held {held}"
+            self.variant = f"detached {detached}, a batch held {self._held}"
             self.shop.keep_down(former.name)
             self.after_data_loss()
-            self.happened &= self.await_replaced(former) and held
+            self._replaced = self.await_replaced(former)
             link.restore()
             self.shop.bring_up(former.name)
             # Long enough for a comparison of the item that does not wait for the row, and for buyers after it.
@@ -198,6 +198,9 @@ class BatchOfReplacedPrimary(ReplicatedFault):
             self.shop.wait(DETACHING_SECONDS)
         return False
 
+    def took_effect(self) -> bool:
+        return self._held and self._replaced
+
 
 class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
     """Buyers and sentinels reach the primary, which alone has what it says meanwhile. Nothing may be lost."""
@@ -213,8 +216,11 @@ class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
         self._link.cut()
 
     def let_go(self) -> None:
-        self.happened &= self._link.is_cut() and self.primary() is self._primary
+        self._was_cut = self._link.is_cut() and self.primary() is self._primary
         self._link.restore()
+
+    def took_effect(self) -> bool:
+        return self._was_cut
 
 
 class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
@@ -239,11 +245,14 @@ class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
         self.shop.keep_down(former.name)
         self.after_data_loss()
         self.shop.wait(self.duration_seconds)
-        self.happened &= not self.is_replaced(former)
+        self._promoted_early = self.is_replaced(former)
         for name in SENTINELS_LOST:
             self.shop.bring_up(name)
-        self.happened &= self.await_replaced(former)
+        self._promoted = self.await_replaced(former)
         self.shop.bring_up(former.name)
+
+    def took_effect(self) -> bool:
+        return self._promoted and not self._promoted_early
 
 
 class PrimaryKilledAfterLinkCut(SentinelPrimaryKilled):
@@ -256,12 +265,15 @@ class PrimaryKilledAfterLinkCut(SentinelPrimaryKilled):
         self._link = CutLink(self.store.replica_of(self.primary()))
         self._link.cut()
         self.shop.wait(3.0)
-        self.happened &= self._link.is_cut()
+        self._was_cut = self._link.is_cut()
         super().inject()
 
     def undo(self) -> None:
         super().undo()
         self._link.restore()
+
+    def took_effect(self) -> bool:
+        return self._was_cut and super().took_effect()
 
 
 class SlotMigrated(ReplicatedFault):
@@ -280,4 +292,7 @@ class SlotMigrated(ReplicatedFault):
         slot, target_id = slot_of(self.context.item.pk), target.ask("CLUSTER MYID")
         with source.client() as client:
             client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target_id)
-        self.happened &= self.await_replaced(source) and self.primary() is target
+        self._moved = self.await_replaced(source) and self.primary() is target
+
+    def took_effect(self) -> bool:
+        return self._moved

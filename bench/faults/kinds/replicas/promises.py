@@ -97,9 +97,12 @@ class OneReplicaLags(PromisedPrimaryKilled):
         # While the primary is down and none is chosen.
         self.shop.do_later(4.0, link.restore)
         self.shop.wait(3.0)
-        self.happened &= link.is_cut()
+        self._was_cut = link.is_cut()
         super().inject()
-        self.happened &= self.primary() is not lagging
+        self._other_took_over = self.primary() is not lagging
+
+    def took_effect(self) -> bool:
+        return self._was_cut and self._other_took_over and super().took_effect()
 
 
 class TwentyPrimariesKilled(PromisedPrimaryKilled):
@@ -190,11 +193,14 @@ class PromotionWhileAnswerWaits(ReplicatedFault):
         self.shop.keep_down(primary.name)
         self.shop.thaw(replica.name)
         self._told_yes = [answer for answer in crowd.answers() if answer.status == 201]
-        self.happened &= self.await_replaced(primary)
+        self._replaced = self.await_replaced(primary)
         self.shop.bring_up(primary.name)
         self.shop.await_store()
         for number, buyer in enumerate(crowd.buyers):
             buyer.reserve(item_id=self.context.item.pk, units=1, attempt=number)
+
+    def took_effect(self) -> bool:
+        return self._replaced
 
     def violations(self) -> Sequence[str]:
         return [f"a buyer was told {answer.outcome}, and no replica had it" for answer in self._told_yes]
