@@ -26,7 +26,7 @@ from web.api_docs.examples import CALLS
 COMMITTED = ROOT / "docs" / "openapi.yaml"
 
 # For each operation.
-SETTINGS = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+SETTINGS = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 def test_the_committed_schema_is_what_the_code_says() -> None:
