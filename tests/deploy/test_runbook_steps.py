@@ -31,7 +31,7 @@ from seckill.items import item_state
 from seckill.models import SaleChange, SaleItem
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of
-from shop.background import sweep_notes
+from shop.background import queued_tasks, sweep_notes
 from shop.background.queued_tasks import known_sweeps
 from shop.celery import app
 from shop.models import Product, Variant
@@ -86,6 +86,8 @@ def step_of(alert: str) -> Callable[[], None]:
     assert units, alert
 
     def restart() -> None:
+        # A process that has just started knows of no sweep that ended a moment ago, after which none is made.
+        queued_tasks._ended_at.clear()
         for unit in dict.fromkeys(units):
             queues = re.search(r"QUEUES=(\S+)", (DEPLOY / "systemd" / f"worker-{unit}.env").read_text())
             assert queues
