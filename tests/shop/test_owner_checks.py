@@ -197,7 +197,7 @@ def test_the_owner_does_find_it(as_buyer: Client, things: dict[str, Any]) -> Non
     for name in sorted(OWNED, key=lambda name: name.endswith(("-cancel", "-delete", "-end"))):
         url = url_of(name, OWNED[name], things)
         codes = {method: answer.status_code for method, answer in answers(as_buyer, url)}
-        # What the test sends is no address; a session that was ended is gone afterwards.
+        # The test sends no address; a session that was ended is gone afterwards.
         assert set(codes.values()) & {200, 201, 302, 400}, (name, codes)
         assert 404 not in codes.values() or name in ENDED_BY_THE_FIRST_CALL, (name, codes)
 

@@ -133,7 +133,7 @@ def while_the_thread_is_busy(one: Lane, then: Callable[[], Coroutine[Any, Any, N
 
 
 def answer_of(one: Lane) -> str:
-    """What its thread answers when it is free again."""
+    """The answer of its thread when it is free again."""
 
     async def third() -> str:
         return await one.run(lambda: "third")

@@ -38,7 +38,7 @@ def item(product: Product, buyer: User, rival: User) -> SaleItem:
 
 def test_everybody_in_line_is_told_once_at_the_end(item: SaleItem, rival: User, stranger: User) -> None:
     place = join(item, rival)
-    # Nobody can be told by mail without an address, and nobody is whose account is blocked.
+    # Accounts without an address and blocked accounts are told nothing by mail.
     join(item, stranger)
     (blocked,) = new_buyers(1)
     join(item, blocked)

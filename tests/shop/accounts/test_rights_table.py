@@ -107,7 +107,7 @@ REAL = [
     Action("delete a group", "auth/group/{group.pk}/delete/", confirm_deletion),
     Action("delete groups from the list", "auth/group/", lambda it: deletion_of(it.group)),
 ]
-# Nobody changes rights by them. The admin does not have the last four pages, each of which would open an account.
+# They change no rights. The admin does not have the last four pages, each of which would open an account.
 IN_VAIN = [
     Action(
         "make oneself a superuser on the customers' page",
