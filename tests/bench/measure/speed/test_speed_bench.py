@@ -118,13 +118,13 @@ def test_the_database_is_prepared_when_each_step_has_succeeded(
         log = tmp_path / "log"
         return Process(name=f"step {number}", title="", argv=words, log_path=log, ready=succeeded)
 
-    wanted: list[Path] = []
     preparing = [step(number, code) for number, code in enumerate(codes)]
-    monkeypatch.setattr(server_groups, "steps", lambda *, settings: wanted.append(settings.directory) or preparing)
+    wanted = mock.Mock(return_value=preparing)
+    monkeypatch.setattr(server_groups, "steps", wanted)
     fails = pytest.raises(ProcessFailed, match="step 1") if any(codes) else nullcontext()
     with fails:
         server_groups.prepare_database(directory=tmp_path)
-    assert wanted == [tmp_path]
+    assert wanted.call_args.kwargs["settings"].directory == tmp_path
     assert {process.exit_code for process in preparing} == {*codes}
 
 
