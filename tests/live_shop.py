@@ -19,9 +19,9 @@ from django.db import connection
 from redis import Redis
 
 from shop.local.environment import SERVER_URLS, RunSettings
+from shop.local.ports import free_port
 from shop.local.process import POLL_SECONDS, Process, stop_processes
 from shop.local.shop_processes import processes, worker
-from tests.own_store import free_port
 
 # The name of one worker for all queues but that of repairs: one starts sooner than two.
 ALL_QUEUES = "all-queues"

@@ -16,10 +16,11 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from shop.local.ports import free_port
 from shop.local.postgres_account import make_reachable, postgres_account
 from shop.local.process import Process
 from tests.other_database import with_database
-from tests.own_store import START_SECONDS, free_port
+from tests.own_store import START_SECONDS
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 # Fewer than the connections that a test has at a time.

@@ -13,10 +13,11 @@ import psycopg
 from django.conf import settings
 
 from bench.postgres_copy import copy_server
+from shop.local.ports import free_port
 from shop.local.postgres import PostgresServer
 from shop.local.process import Process
 from tests.other_database import own_url, with_database
-from tests.own_store import START_SECONDS, free_port
+from tests.own_store import START_SECONDS
 from tests.processes import descendants, living, wait_until
 
 

@@ -1,7 +1,6 @@
 """A Valkey server for one test, to fill up, to kill, or to run as a cluster; and stores of several servers."""
 
 import contextlib
-import random
 import socket
 import tempfile
 import time
@@ -19,6 +18,7 @@ from seckill.store import client
 from seckill.store.client import reservation_servers
 from seckill.store.cluster import ClusterNodes
 from shop.configuration.store_clients import redis_cache
+from shop.local.ports import free_port
 from shop.local.process import Process
 from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
@@ -129,15 +129,6 @@ def as_reservation_store(own_store: OwnStore | ReplicatedStore) -> Iterator[None
     finally:
         # A thread that asked while the settings changed may have kept the client of before with the new settings.
         client._found.clear()
-
-
-def free_port() -> int:
-    """A port on which nothing listens, below the range that the kernel uses for outgoing connections."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("127.0.0.1", port))
-            return port
 
 
 @contextlib.contextmanager

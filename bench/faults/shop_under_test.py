@@ -27,7 +27,7 @@ from bench.faults.shop_launch import ProcessPlan, process_of
 from bench.faults.wire.proxy import Proxy
 from bench.faults.wire.raw_valkey import client_at
 from bench.postgres_copy import copy_server
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
@@ -72,11 +72,11 @@ class ShopUnderTest:
         self._planned: list[tuple[float, Callable[[], object]]] = []
         self._log = log
         # Store and PostgreSQL may be replaced by their replicas, so the harness too reaches them through links.
-        self.store_port = free_ports(count=1)[0]
-        self.postgres_port = free_ports(count=1)[0]
+        self.store_port = free_port()
+        self.postgres_port = free_port()
         # No mail server listens there until the trial of mails; in the other trials buyers have no mail address.
-        self.mail_port = free_ports(count=1)[0]
-        self._web_ports = {"web1": port_in(settings.SHOP_URL), "web2": free_ports(count=1)[0]}
+        self.mail_port = free_port()
+        self._web_ports = {"web1": port_in(settings.SHOP_URL), "web2": free_port()}
         self._lock = (directory / "servers.lock").open("w")
         # None for a single server.
         self.store = kind.replicated_store(directory=directory, password=self.password)
@@ -362,7 +362,7 @@ class ShopUnderTest:
                 os.killpg(pid, number)
 
     def _link(self, name: str, *, target_port: int) -> None:
-        self.proxy.add(name, port=free_ports(count=1)[0], target_port=target_port)
+        self.proxy.add(name, port=free_port(), target_port=target_port)
 
 
 def answers(process: Process) -> bool:

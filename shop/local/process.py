@@ -133,14 +133,17 @@ class Process:
 
     def log_since_start(self) -> str:
         """The output of the process since its last start."""
-        with self.log_path.open("rb") as log:
-            log.seek(self._log_offset)
-            return log.read().decode(errors="replace")
+        return self._log_from(self._log_offset)
 
     def last_lines(self, *, lines_max: int = 15) -> str:
-        """The end of the log, indented, and the path of the whole log."""
-        lines = self.log_since_start().strip().splitlines()[-lines_max:]
+        """The end of the log, indented, and the path of the whole log. One just started again has said nothing yet."""
+        lines = (self.log_since_start().strip() or self._log_from(0).strip()).splitlines()[-lines_max:]
         return "\n".join([*(f"    {line}" for line in lines), f"  The whole log: {self.log_path}"])
+
+    def _log_from(self, offset: int) -> str:
+        with self.log_path.open("rb") as log:
+            log.seek(offset)
+            return log.read().decode(errors="replace")
 
     def ask_to_stop(self) -> None:
         """Send the stop signal. Does not wait."""

@@ -9,9 +9,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from pathlib import Path
 
 from bench.faults.wire.front_proxy import HOST, FrontPorts, front_proxy
+from shop.local.ports import free_port
 from shop.local.process import POLL_SECONDS, stop_processes
 from tests.deploy.programs import program
-from tests.own_store import free_port
 
 START_SECONDS = 20.0
 # Debian's packages, by program.

@@ -14,9 +14,9 @@ from bench.faults.wire.front_proxy import (
     nginx_files,
     nginx_tree,
 )
+from shop.local.ports import free_port
 from tests.deploy.layouts import documents, manifests
 from tests.deploy.programs import DEPLOY, check, program
-from tests.own_store import free_port
 
 
 def in_a_container(files: dict[str, str]) -> dict[str, str]:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from shop.local.ports import free_port
 from shop.local.process import Process, stop_processes
 from tests.deploy.programs import ROOT
 from tests.live_shop import START_SECONDS, environment, listeners
-from tests.own_store import free_port
 from tests.processes import command_line, descendants, wait_until
 from tests.steps.caller import ask
 from tests.steps.operating import real_shop

@@ -17,13 +17,13 @@ from redis import Redis
 from bench.faults.wire.front_proxy import HOST
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
+from shop.local.ports import free_port
 from shop.local.process import POLL_SECONDS, Process, stop_processes
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.proxies import Proxy, running_proxy
 from tests.deploy.unit_files import Host
 from tests.embedded_servers import temporary_server_directory
 from tests.live_shop import START_SECONDS, environment, status_of
-from tests.own_store import free_port
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,7 +16,8 @@ from seckill.outbox import dead_letters, outbox
 from seckill.outcomes import Outcome
 from seckill.store import scripts
 from seckill.store.keys import keys_of
-from tests.own_store import OwnStore, as_reservation_store, free_port, running
+from shop.local.ports import free_port
+from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 START_SECONDS = 20.0

@@ -12,9 +12,10 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from shop.configuration.store_clients import redis_cache
+from shop.local.ports import free_port
 from shop.local.postgres import PostgresServer
 from tests.other_database import shop_on
-from tests.own_store import START_SECONDS, as_reservation_store, free_port, running
+from tests.own_store import START_SECONDS, as_reservation_store, running
 from tests.steps.operating import EVERYTHING_IS_WELL, check, run_in_real_shop
 
 NOWHERE = {

@@ -14,7 +14,8 @@ from celery import Celery
 
 from seckill.outbox import doorbell, lease
 from seckill.outbox.doorbell import Doorbell
-from tests.own_store import OwnStore, free_port, running
+from shop.local.ports import free_port
+from tests.own_store import OwnStore, running
 from tests.steps.pipelines import frozen
 
 # How long a request may take. On a busy machine one in a hundred may be slower; waiting for the broker would slow down

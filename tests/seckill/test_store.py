@@ -23,7 +23,8 @@ from seckill.store.breaker import CircuitBreaker
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
-from tests.own_store import OwnStore, as_reservation_store, free_port, running
+from shop.local.ports import free_port
+from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
 from tests.steps.pipelines import frozen
 from tests.steps.store import store_answers

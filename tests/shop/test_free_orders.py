@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from shop.local.ports import free_port
 from shop.local.process import Process
 from shop.local.shop_processes import ROOT
-from tests.own_store import free_port
 from tests.processes import wait_until
 from tests.steps.operating import settings_of
 

@@ -9,7 +9,7 @@ from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
 from shop.configuration.store_clients import redis_cache
-from tests.own_store import free_port
+from shop.local.ports import free_port
 
 pytestmark = pytest.mark.django_db
 

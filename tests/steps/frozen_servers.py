@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from bench.faults.wire.proxy import Mode, Proxy
+from shop.local.ports import free_port
 from tests.live_shop import environment
-from tests.own_store import free_port
 
 # The variables of the shop's servers, by the names that /metrics gives them.
 VARIABLES = {"database": "DATABASE_URL", "reservation_store": "SECKILL_REDIS_URL", "cache": "REDIS_URL"}

@@ -21,8 +21,9 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.store_clients import redis_cache
+from shop.local.ports import free_port
 from shop.local.stores.store_node import StoreNode
-from tests.own_store import OwnStore, free_port
+from tests.own_store import OwnStore
 from tests.processes import wait_until
 
 Result = TypeVar("Result")

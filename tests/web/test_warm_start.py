@@ -14,9 +14,10 @@ from django.db import connection, transaction
 
 from seckill.store import scripts
 from seckill.store.pipeline.asking import Pipelines
+from shop.local.ports import free_port
 from shop.models import Product
 from tests.live_shop import live_processes, live_web, status_of
-from tests.own_store import as_reservation_store, free_port, running, silent_server
+from tests.own_store import as_reservation_store, running, silent_server
 from tests.steps.shop import make_item
 from web.lanes import Lane
 from web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages

@@ -13,7 +13,7 @@ from bench.faults.fault import Fault
 from bench.faults.kinds.data_loss import last_file
 from bench.faults.wire.raw_valkey import client_at
 from seckill.store.keys import keys_of
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from shop.local.process import Process
 from shop.local.valkey import STORE_FSYNC
 
@@ -68,7 +68,7 @@ class AofCutEverywhere(Fault):
         return bool(self.variant)
 
     def _server(self, number: int) -> tuple[Process, int]:
-        (port,) = free_ports(count=1)
+        port = free_port()
         return self.shop.valkey(f"aof-cut-{number}", port=port, fsync=STORE_FSYNC), port
 
     def _copy_files(self, process: Process, tail: bytes) -> None:

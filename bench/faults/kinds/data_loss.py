@@ -16,7 +16,7 @@ from bench.faults.shop_under_test import STORE_LINKS, ShopUnderTest
 from bench.faults.wire.proxy import Mode
 from bench.faults.wire.raw_valkey import client_at
 from seckill.store.keys import keys_of
-from shop.local.ports import free_ports
+from shop.local.ports import free_port, free_ports
 from shop.local.valkey import STORE_FSYNC
 
 # Buyers keep coming while the store is rebuilt.
@@ -173,7 +173,7 @@ class PlannedSwitchover(Fault):
 
     def inject(self) -> None:
         shop = self.shop
-        (port,) = free_ports(count=1)
+        port = free_port()
         name = f"store-switched-{sum(1 for _ in shop.directory.glob('store-switched-*'))}"
         primary = shop.store_client()
         primary.config_set("masterauth", shop.password)

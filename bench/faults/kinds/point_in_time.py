@@ -16,7 +16,7 @@ from bench.faults.kinds.network import INJECT_SECONDS_MAX
 from bench.faults.kinds.restored_database import PROGRAM_SECONDS_MAX, PostgresRestored
 from bench.faults.kinds.standbys import keep_company, restore_company
 from orders.models import Attention, Order
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from shop.local.postgres_account import postgres_account
 from shop.local.process import as_account
 from shop.local.wheel import wheel_program
@@ -64,7 +64,7 @@ class RestoredToAMoment(PostgresRestored):
         self.shop.wait_until(lambda: ask(archived) is True, seconds_max=PROGRAM_SECONDS_MAX)
         connection.close()
         self.shop.keep_down("postgres")
-        (port,) = free_ports(count=1)
+        port = free_port()
         directory = self._folder / f"data-{time.time_ns()}"
         self._run("restore.sh", str(self._folder), self._moment.isoformat(), str(directory))
         self.shop.add(NAME, self.shop.postgres_on(directory, port=port))

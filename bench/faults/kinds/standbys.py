@@ -22,7 +22,7 @@ from orders.payments.simulated.models import SimulatedMessage
 from seckill.items import item_state
 from seckill.items.item_state import Condition
 from shop.databases.timeline import database_timeline
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 
 NAME = "standby"
 # So long the shop sells with a standby, before anything is done to it.
@@ -36,7 +36,7 @@ class Standby:
 
     def __init__(self, shop: ShopUnderTest) -> None:
         self.shop = shop
-        (self.port,) = free_ports(count=1)
+        self.port = free_port()
         shop.add(NAME, shop.standby(port=self.port))
         shop.await_answers(NAME)
 

@@ -13,7 +13,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
@@ -33,7 +33,7 @@ class LabStore:
             title="Valkey of the lab",
             directory=self.directory,
             fsync=STORE_FSYNC,
-            port=free_ports(count=1)[0],
+            port=free_port(),
             password=secrets.token_hex(16),
         )
         self.url = server.url

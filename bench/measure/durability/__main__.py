@@ -29,7 +29,7 @@ from bench.measure.durability.rounds import RoundFailed
 from bench.measure.harness import load_before, processor, sentence_of, system
 from bench.own_run import listen_for_stop
 from seckill.store.client import StoreUnreachable
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from shop.local.process import ProcessFailed
 from shop.local.shop_processes import ROOT
 from shop.local.wheel import WheelMissing
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     options = parsed(arguments)
     directory = options.directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
-    address = Address(port=free_ports(count=1)[0], password=secrets.token_hex(16))
+    address = Address(port=free_port(), password=secrets.token_hex(16))
     use_settings_of_the_shop(address)
     console = Console(highlight=False)
     try:

@@ -19,7 +19,7 @@ from redis import Redis
 
 from bench.measure.speed.part import Ask, Server, answer_to
 from shop.local.environment import RunSettings
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
@@ -50,7 +50,7 @@ def running_group(name: str, *, directory: Path, seconds: int) -> Iterator[Serve
 
     Call it from the main thread only, as `Process.start` asks.
     """
-    port = free_ports(count=1)[0]
+    port = free_port()
     started = processes_of(name, port=port, directory=directory)
     try:
         start_all(started)
@@ -105,7 +105,7 @@ def replica_of_store(*, directory: Path) -> Process:
         title="Replica of the reservation store",
         directory=directory / REPLICA,
         fsync=STORE_FSYNC,
-        port=free_ports(count=1)[0],
+        port=free_port(),
         password=url.password or "",
         more=more,
     )

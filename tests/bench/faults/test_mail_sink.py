@@ -7,12 +7,12 @@ from email.message import EmailMessage
 import pytest
 
 from bench.faults.kinds.mails import MailSink
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 
 
 @pytest.fixture
 def port() -> int:
-    return free_ports(count=1)[0]
+    return free_port()
 
 
 @pytest.fixture

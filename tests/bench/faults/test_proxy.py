@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from bench.faults.wire.proxy import DropRule, Mode, Proxy
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 
 SECONDS_MAX = 5.0
 # Long enough for an answer that is not held back.
@@ -55,7 +55,7 @@ def echo() -> Iterator[Echo]:
 @pytest.fixture
 def proxy(echo: Echo) -> Iterator[Proxy]:
     proxy = Proxy()
-    proxy.add("link", port=free_ports(count=1)[0], target_port=echo.port)
+    proxy.add("link", port=free_port(), target_port=echo.port)
     yield proxy
     proxy.stop()
 

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bench.stampede import client
 from bench.stampede.plan import NO_ANSWER, NOT_SENT, UNAVAILABLE, Answer, Call, CallKind, Habits, calls_of
-from tests.own_store import free_port
+from shop.local.ports import free_port
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 YES = {"id": "r-1", "units": 1, "expires_at": "2030-01-01T00:00:00.000Z"}

@@ -22,8 +22,8 @@ from seckill import ledger
 from seckill.models import Sale, SaleItem
 from seckill.passes.passes import new_reservation_id
 from seckill.store.keys import keys_of
+from shop.local.ports import free_port
 from shop.models import Product
-from tests.own_store import free_port
 from tests.steps.shop import make_item
 from tests.steps.store import counters_of
 

@@ -27,11 +27,11 @@ from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
+from shop.local.ports import free_port
 from shop.mails.outgoing_mail import Delivery
 from shop.models import BuyerLanguage, Variant
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer
-from tests.own_store import free_port
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import buyer_of, plain_order, with_address
 from tests.steps.paying import make_due, payment_row

@@ -20,9 +20,9 @@ from seckill.draw.drawing import seed_sha256
 from seckill.models import Draw, Sale, SaleItem
 from seckill.waiting_room.room_ledger import remove_room
 from shop.background.sweep_notes import key_of
+from shop.local.ports import free_port
 from shop.models import Product
 from tests.live_shop import live_web
-from tests.own_store import free_port
 from tests.steps.drawing import drawn, entered, make_draw, opening_passes
 from tests.steps.shop import make_item
 from tests.steps.waiting_room import joined

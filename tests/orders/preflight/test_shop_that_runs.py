@@ -13,9 +13,10 @@ from orders.preflight.finding import Verdict
 from orders.preflight.limit_look import client_chooses_address, look_at_limits
 from orders.preflight.page_look import look_at_pages, paths_of
 from seckill.models import SaleItem
+from shop.local.ports import free_port
 from shop.models import Product
 from tests.live_shop import environment, live_processes, live_web
-from tests.own_store import free_port, silent_server
+from tests.own_store import silent_server
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)

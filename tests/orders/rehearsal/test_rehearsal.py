@@ -28,9 +28,9 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes.passes import new_reservation_id
 from seckill.store.keys import keys_of
+from shop.local.ports import free_port
 from shop.models import Product, StockChange
 from tests.live_shop import environment
-from tests.own_store import free_port
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)

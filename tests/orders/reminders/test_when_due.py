@@ -17,8 +17,8 @@ from orders.models import Reminder
 from orders.reminders import due_reminders, reminder_mails
 from orders.reminders.calendar_file import calendar_text
 from seckill.models import Sale, SaleItem
+from shop.local.ports import free_port
 from shop.models import Product, Variant
-from tests.own_store import free_port
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, order_of
 from tests.steps.shop import goods, make_item, make_product

@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 
 from seckill.models import SaleItem
 from seckill.passes import passes
+from shop.local.ports import free_port
 from shop.models import ApiToken, Product
-from tests.own_store import free_port
 from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db

@@ -23,7 +23,8 @@ from seckill.reservation import ACCEPTED
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.pipeline import pipeline as one_pipeline
-from tests.own_store import OwnStore, free_port
+from shop.local.ports import free_port
+from tests.own_store import OwnStore
 from tests.seckill.store.items import ANSWER_SECONDS
 from tests.steps.pipelines import (
     ITEM_ID,

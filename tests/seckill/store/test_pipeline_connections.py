@@ -25,7 +25,8 @@ from seckill.store.failures import Cause
 from seckill.store.pipeline import pipeline as one_pipeline
 from seckill.store.pipeline.asking import Pipelines
 from seckill.store.pipeline.connection import opened
-from tests.own_store import OwnStore, free_port, running
+from shop.local.ports import free_port
+from tests.own_store import OwnStore, running
 from tests.processes import wait_until
 from tests.seckill.store.items import ANSWER_SECONDS
 from tests.steps.pipelines import (

@@ -19,9 +19,9 @@ from structlog.testing import capture_logs
 from orders import tasks
 from shop.accounts import mail_queue
 from shop.accounts.mail_texts import MAIL_TEXTS, account_message
+from shop.local.ports import free_port
 from shop.models import AccountMail
 from tests.orders.mails.mail_server import mail_server
-from tests.own_store import free_port
 from tests.steps.accounts import confirmed, sign_up
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from shop.configuration.store_clients import redis_cache
 from shop.http import rate_limits
-from tests.own_store import free_port
+from shop.local.ports import free_port
 
 pytestmark = pytest.mark.django_db
 

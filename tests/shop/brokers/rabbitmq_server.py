@@ -14,8 +14,8 @@ from amqp.exceptions import AMQPError, NotFound, PreconditionFailed
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
+from shop.local.ports import free_port
 from shop.local.process import Process
-from tests.own_store import free_port
 
 NO_RABBITMQ = "RabbitMQ is missing. On Debian: apt install rabbitmq-server"
 PASSWORD = "of-a-test"

@@ -18,6 +18,7 @@ import pytest
 
 from shop.configuration.redis_address import StoreKind
 from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read_settings, write_environment
+from shop.local.ports import free_port
 from shop.local.shop_processes import processes
 from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, living, wait_until
@@ -63,13 +64,6 @@ class Run:
     def environment(self) -> dict[str, str]:
         lines = (self.directory / "env").read_text().splitlines()
         return dict(line.split("=", 1) for line in lines)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:

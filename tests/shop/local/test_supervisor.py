@@ -39,6 +39,16 @@ def test_a_process_that_keeps_dying_is_given_up_with_the_end_of_its_log(tmp_path
     assert sum("restarting it" in line for line in reported) == 2
 
 
+def test_a_process_that_was_just_started_again_shows_why_it_ended(tmp_path: Path) -> None:
+    process = process_running("raise SystemExit('no settings')", directory=tmp_path)
+    process.start()
+    process._child.wait()  # type: ignore[union-attr]
+    process.argv = [sys.executable, "-c", "import time; time.sleep(60)"]
+    process.start()
+    assert "no settings" in process.last_lines()
+    process.kill()
+
+
 def test_a_process_that_cannot_start_is_not_tried_again(tmp_path: Path) -> None:
     supervisor = Supervisor(report=lambda line: None)
 

@@ -19,7 +19,7 @@ from bench.measure.durability.measured_pair import DelayedLink
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
 from bench.measure.durability.rounds import Round
-from shop.local.ports import free_ports
+from shop.local.ports import free_port
 from tests.processes import command_line
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -122,7 +122,7 @@ def test_a_yes_that_waited_for_a_replica_may_not_be_lost(monkeypatch: pytest.Mon
 
 def test_a_link_delays_each_way_and_loses_what_is_under_way_when_it_is_cut() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        link = DelayedLink(port=free_ports(count=1)[0], target_port=server.getsockname()[1], delay_s=0.05)
+        link = DelayedLink(port=free_port(), target_port=server.getsockname()[1], delay_s=0.05)
         with socket.create_connection(("127.0.0.1", link.port), timeout=10) as near:
             far, _address = server.accept()
             with far:

@@ -1,0 +1,48 @@
+"""Ports are chosen once, whichever process chooses them."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from shop.local import ports
+
+CHOOSE_ONE = "from shop.local import ports; ports._PORTS = range({0}, {0} + 3); print(ports.free_port())"
+
+
+@pytest.fixture
+def first() -> int:
+    """The first of three neighbours on which nothing listens."""
+    while True:
+        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
+            try:
+                one.bind(("127.0.0.1", 0))
+                number: int = one.getsockname()[1]
+                two.bind(("127.0.0.1", number + 1))
+                three.bind(("127.0.0.1", number + 2))
+            except (OSError, OverflowError):
+                continue
+            return number
+
+
+def test_a_chosen_port_is_nobody_elses_before_its_server_listens(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_PORTS", range(first, first + 3))
+    chosen = ports.free_ports(count=2)
+    other = subprocess.run([sys.executable, "-c", CHOOSE_ONE.format(first)], capture_output=True, text=True, check=True)
+    assert {*chosen, int(other.stdout)} == {first, first + 1, first + 2}
+
+
+def test_a_port_on_which_something_listens_is_not_chosen(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_PORTS", range(first, first + 3))
+    with socket.create_server(("127.0.0.1", first + 1)):
+        assert set(ports.free_ports(count=2)) == {first, first + 2}
+
+
+def test_a_chosen_port_can_be_listened_on_and_is_free_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_KEPT_MAX", 0)
+    port = ports.free_port()
+    monkeypatch.setattr(ports, "_PORTS", [port])
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+    assert ports.free_port() == port
