@@ -1,8 +1,11 @@
-"""The figures of a sale's live board, as JSON: made at most once a second in each process, for all who look at it.
+"""The figures of a sale's live board, as JSON: made about once a second, by one process for all who look at it.
 
 Each part comes from one server: answers from the cache, units and waiting reservations from the reservation store,
 orders from PostgreSQL. While a server is away, its part is what it said last, and the JSON says of when that is. No SQL
 is needed to ask, so boards go on while PostgreSQL is away.
+
+The process that made an answer leaves it in the cache for the other processes. While the cache is away each makes its
+own.
 """
 
 import json
@@ -14,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count
+from django_redis import get_redis_connection
 
 from orders.life.draw_results import count_paid
 from orders.models import OrderLine
@@ -44,6 +48,8 @@ FRESH_SECONDS = 0.9
 # And how old while somebody's call makes new ones: screens ask at the same moment, and one call of Django is enough.
 STALE_SECONDS = 2.0
 ANSWER_SECONDS = 0.7
+# How long an answer that another process has made is waited for.
+SHARED_ANSWER_SECONDS = 0.1
 # Asking PostgreSQL takes a process longer than all the rest, since it connects each time.
 DATABASE_REST_SECONDS = 2.0
 # A board that nobody has looked at for so long is forgotten.
@@ -96,6 +102,8 @@ class Board:
         self._made_s = -STALE_SECONDS
         self._is_being_made = False
         self._body = b""
+        # What another process has made, and until when by the monotonic clock it is fresh; None if there is nothing.
+        self._shared: Source[tuple[bytes, float] | None] = Source("board: other processes", THREADS["cache"])
         self._cache: Source[Answers] = Source("board: cache", THREADS["cache"])
         self._store: Source[Units] = Source("board: store", THREADS["reservation_store"])
         self._database: Source[Orders] = Source(
@@ -115,9 +123,11 @@ class Board:
         with self._lock:
             self.seen_s = time.monotonic()
             if self.seen_s - self._made_s >= FRESH_SECONDS:
-                self._refresh()
-                self._body = json.dumps(self._content(), separators=(",", ":")).encode()
-                self._made_s = time.monotonic()
+                if not self._take_shared():
+                    self._refresh()
+                    self._body = json.dumps(self._content(), separators=(",", ":")).encode()
+                    self._made_s = time.monotonic()
+                    share(self._sale_id, self._body)
                 self._is_being_made = False
             return self._body
 
@@ -129,6 +139,18 @@ class Board:
             return None
         self.seen_s = now_s
         return self._body
+
+    def _take_shared(self) -> bool:
+        """Whether another process has made a fresh answer, which is this one's now."""
+        if not self._cache.is_up:
+            return False
+        sale_id = self._sale_id
+        self._shared.ask(lambda: read_shared(sale_id))
+        found = self._shared.answer(until_s=time.monotonic() + SHARED_ANSWER_SECONDS)
+        if found is None or time.monotonic() >= found[1]:
+            return False
+        self._body, self._made_s = found[0], found[1] - FRESH_SECONDS
+        return True
 
     def _refresh(self) -> None:
         self._shown = shown_seconds()
@@ -202,6 +224,23 @@ class Board:
 def shown_seconds() -> range:
     last = int(time.time()) - WRITTEN_AFTER_SECONDS
     return range(last - SHOWN_SECONDS + 1, last + 1)
+
+
+def read_shared(sale_id: int) -> tuple[bytes, float] | None:
+    """How old it is, the cache server says: the clocks of hosts differ."""
+    pipeline = get_redis_connection("default").pipeline(transaction=False)
+    body, left_ms = pipeline.get(key_of(sale_id)).pttl(key_of(sale_id)).execute()
+    return (body, time.monotonic() + left_ms / 1000) if body else None
+
+
+def share(sale_id: int, body: bytes) -> None:
+    """Nobody waits for it, and if it fails, another process makes its own."""
+    kept_ms = round(FRESH_SECONDS * 1000)
+    THREADS["cache"].begin(lambda: get_redis_connection("default").set(key_of(sale_id), body, px=kept_ms))
+
+
+def key_of(sale_id: int) -> str:
+    return f"board.figures.{sale_id}"
 
 
 def read_answers(item_ids: Sequence[int], seconds: Sequence[int]) -> Answers:

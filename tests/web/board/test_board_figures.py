@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import OperationalError, connection, connections
 from django.test.utils import CaptureQueriesContext
+from django_redis import get_redis_connection
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from orders.life import lifecycle
@@ -166,6 +167,35 @@ def test_twenty_viewers_are_one_question(item: SaleItem, monkeypatch: pytest.Mon
     for viewer in viewers:
         viewer.join()
     assert asked == [item.sale_id]
+
+
+def test_what_one_process_made_is_shown_by_the_others_as_long_as_it_is_fresh(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "FRESH_SECONDS", 60.0)
+    maker, other, late = (Board(sale_id=item.sale_id, item_ids=[item.pk]) for _ in range(3))
+    made = maker.json()
+    wait_until(lambda: figures.read_shared(item.sale_id) is not None, seconds_max=5)
+    time.sleep(0.1)
+    asked_s = time.monotonic()
+    assert other.json() == made
+    # It is as old for the others as for its maker.
+    assert other._made_s < asked_s - 0.05
+    get_redis_connection("default").delete(figures.key_of(item.sale_id))
+    assert late.json() != made
+
+
+def test_without_the_cache_each_process_makes_its_own(
+    item: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "FRESH_SECONDS", 60.0)
+    maker, other = (Board(sale_id=item.sale_id, item_ids=[item.pk]) for _ in range(2))
+    made = maker.json()
+    wait_until(lambda: figures.read_shared(item.sale_id) is not None, seconds_max=5)
+    with caches_away(settings, "default"):
+        own = other.json()
+    assert own != made
+    assert away(json.loads(own)) == {"cache"}
 
 
 @contextmanager
