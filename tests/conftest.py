@@ -115,7 +115,7 @@ def _fresh_stores() -> None:
     """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
     # Counts of an earlier test in this process are not written during this one.
     answer_counts._counts.take_new()
-    presence._bits.clear()
+    presence._arrivals.clear()
     # A sweep that ended in an earlier test a moment ago keeps none of this test from its work.
     queued_tasks._ended_at.clear()
     for server in servers_to_empty():

@@ -39,13 +39,16 @@ class RoomTexts:
         self._room = room
         self.now_ms = now_ms
         self._over = PlaceState(room.state) if room.state in (RoomState.SOLD_OUT, RoomState.CLOSED) else None
-        self._fastest, self._slowest = paces_of(room)
+        fastest, slowest = paces_of(room)
+        # For each place ahead. None: nobody is called, or nobody has been called lately.
+        self._seconds_min = 60 * FASTER / fastest if fastest else None
+        self._seconds_max = 60 * SLOWER / slowest if slowest else None
         self._counts = f'"admitted":{room.called},"people":{room.arrivals},"pace":{room.pace or "null"},"wait_seconds":'
         self._figures = (
             f',"units_left":{"null" if room.left is None else room.left},"opens_at":"{rfc3339(room.opens_ms)}",'
             f'"server_time":"{rfc3339(now_ms)}","poll_after_ms":'
         )
-        self._poll_slowly_ms = jitter_ms(POLL_SLOWLY_MS, now_ms=now_ms)
+        self._poll_ms, self._poll_slowly_ms = (jitter_ms(wait, now_ms=now_ms) for wait in (POLL_MS, POLL_SLOWLY_MS))
 
     def state(self, place: int | None, *, has_entered: bool = False) -> PlaceState:
         """Where somebody with this place is; it counts from 0, as in a Standing."""
@@ -79,16 +82,15 @@ class RoomTexts:
 
         `to` is null where the line stands still, and the whole is null during a pause.
         """
-        if not self._fastest:
+        if self._seconds_min is None:
             return "null"
-        seconds = (ahead + 1) * 60
-        longest = round(seconds * SLOWER / self._slowest) if self._slowest > 0 else "null"
-        return f'{{"from":{round(seconds * FASTER / self._fastest)},"to":{longest}}}'
+        longest = "null" if self._seconds_max is None else round((ahead + 1) * self._seconds_max)
+        return f'{{"from":{round((ahead + 1) * self._seconds_min)},"to":{longest}}}'
 
     def _poll_waiting_ms(self, ahead: int) -> int:
-        """More often where the place may be called soon."""
-        until_called_ms = ahead * 60_000 // max(self._room.pace, 1)
-        return jitter_ms(min(max(until_called_ms // 4, POLL_SOON_MS), POLL_MS), now_ms=self.now_ms)
+        """A quarter of the time until the place may be called, within bounds."""
+        wait_ms = ahead * 15_000 // max(self._room.pace, 1)
+        return self._poll_ms if wait_ms >= POLL_MS else jitter_ms(max(wait_ms, POLL_SOON_MS), now_ms=self.now_ms)
 
     def _poll_early_ms(self, arrival: int) -> int:
         until_ms = max(self._room.opens_ms - self.now_ms, 0)

@@ -1,9 +1,9 @@
 """Who is still there: the arrivals of a waiting room that have lately asked for their place, in all web processes.
 
-Most of these calls are answered from memory, so each process notes them as bits, one for an arrival. Once a second a
-thread adds the bits to those of all processes in the cache server: two kilobytes for twenty thousand people. Each note
-is for a period of the store's clock, so web servers whose clocks are wrong note the same. While the cache server is
-away the notes of this time are lost; where there are none at all, everybody counts as there.
+Most of these calls are answered from memory, so each process notes the arrivals. Once a second a thread adds them to
+those of all processes in the cache server, as bits: two kilobytes for twenty thousand people. Each note is for a period
+of the store's clock, so web servers whose clocks are wrong note the same. While the cache server is away the notes of
+this time are lost; where there are none at all, everybody counts as there.
 """
 
 import secrets
@@ -32,38 +32,35 @@ class Presence:
     """The notes of one process, and the thread that writes them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         # By sale and period.
-        self._bits: dict[tuple[int, int], bytearray] = {}
+        self._arrivals: dict[tuple[int, int], set[int]] = {}
         self._writer = LazyThread(self._write_and_pause, name="room-presence")
 
     def note(self, *, sale_id: int, arrival: int, now_ms: int) -> None:
-        """The arrival has asked at this time of the store's clock. Returns at once and never raises."""
-        if arrival >= ARRIVALS_MAX:
-            return
+        """The arrival has asked at this time of the store's clock. Returns at once and never raises.
+
+        It takes no lock: a note at the very moment of writing may be lost, and its page asks again in ten seconds.
+        """
         key = sale_id, now_ms // PERIOD_MS
-        place, bit = divmod(arrival, 8)
-        with self._lock:
-            bits = self._bits.get(key)
-            if bits is None:
-                if len(self._bits) >= ROOMS_MAX:
-                    return
-                bits = self._bits[key] = bytearray(1024)
-            if place >= len(bits):
-                bits.extend(bytes(max(place + 1 - len(bits), len(bits))))
-            bits[place] |= 128 >> bit
+        arrivals = self._arrivals.get(key)
+        if arrivals is None:
+            if len(self._arrivals) >= ROOMS_MAX:
+                return
+            arrivals = self._arrivals.setdefault(key, set())
+        if arrival < ARRIVALS_MAX:
+            arrivals.add(arrival)
         self._writer.wake()
 
     def write(self) -> None:
         """Add the notes since the last time to those of all processes."""
-        with self._lock:
-            notes, self._bits = self._bits, {}
+        notes, self._arrivals = self._arrivals, {}
         if not notes:
             return
         pipeline = get_redis_connection("default").pipeline(transaction=False)
-        for (sale_id, period), bits in notes.items():
+        # A copy: a call may be adding a room to it.
+        for (sale_id, period), arrivals in list(notes.items()):
             shared, mine = key_of(sale_id, period), f"{key_of(sale_id, period)}.{secrets.token_hex(8)}"
-            pipeline.set(mine, bytes(bits).rstrip(b"\0"), ex=KEPT_SECONDS)
+            pipeline.set(mine, bits_of(arrivals), ex=KEPT_SECONDS)
             pipeline.bitop("OR", shared, shared, mine)
             pipeline.expire(shared, KEPT_SECONDS)
             pipeline.delete(mine)
@@ -77,6 +74,15 @@ class Presence:
     def _write_and_pause(self) -> None:
         self.write()
         threading.Event().wait(WRITE_SECONDS)
+
+
+def bits_of(arrivals: set[int]) -> bytes:
+    """One for each number, as BITOP and GETBIT count them. The set may still grow, so it is copied at once."""
+    noted = sorted(arrivals)
+    bits = bytearray(noted[-1] // 8 + 1 if noted else 0)
+    for arrival in noted:
+        bits[arrival >> 3] |= 128 >> (arrival & 7)
+    return bytes(bits)
 
 
 def read_present(*, sale_id: int, now_ms: int) -> Callable[[int], bool]:

@@ -49,7 +49,9 @@ def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTempla
 def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> RawAnswer:
     """The answer with this body, and with these values of headers besides the length."""
     headers, places = list(template.headers), template.places
-    for name, value in (("Content-Length", str(len(body))), *values.items()):
+    if (place := places.get("Content-Length")) is not None:
+        headers[place] = "Content-Length", str(len(body))
+    for name, value in values.items():
         if (place := places.get(name)) is not None:
             headers[place] = name, value
     return template.status, headers, body

@@ -65,7 +65,7 @@ def test_a_token_that_is_none_is_for_the_view(waiting: SaleItem, buyer: User, sh
 
 def test_a_question_that_memory_answers_is_noted_as_presence(waiting: SaleItem, buyer: User, shadow: Shadow) -> None:
     token = joined(waiting, buyer)["place_token"]
-    presence._bits.clear()
+    presence._arrivals.clear()
     place_of(waiting, token)
     assert shadow.answered[-1]
     presence.write()
