@@ -70,8 +70,7 @@ class FrontDoor:
         loop.run_until_complete(self._warm_start.run())
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
-        # ProtocolClosed: the client has gone.
-        with suppress(ProtocolClosed):
+        try:
             answer = None
             path = scope.path
             if self._shells is not None and (not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)):
@@ -85,16 +84,21 @@ class FrontDoor:
                             endpoint_seconds.observe(endpoint_at(path), perf_counter() - began_s)
                 except Exception:
                     self._faults.report("pages_failed")
-            protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
+            if answer is None:
+                text = scope.headers.get("content-length", "")
+                length = int(text) if text.isdecimal() else 0
+                asking = self._answer_with_body(scope, protocol, length) if length else self._answer_to(scope, b"")
+                answer = await asking
+            protocol.response_bytes(*answer)
+        except ProtocolClosed:
+            # The client has gone.
+            return
 
-    async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> RawAnswer:
-        """Raises ProtocolClosed."""
-        text = scope.headers.get("content-length", "")
-        length = int(text) if text.isdecimal() else 0
+    async def _answer_with_body(self, scope: Scope, protocol: HTTPProtocol, length: int) -> RawAnswer:
+        """The answer to a request with a body of this length. Raises ProtocolClosed."""
         try:
             with self._bodies.place(scope.path, length=length):
-                body = await self._bodies.receive(protocol) if length else b""
-                return await self._answer_to(scope, body)
+                return await self._answer_to(scope, await self._bodies.receive(protocol))
         except BodyRefused as refused:
             return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
 

@@ -175,15 +175,16 @@ def ordinary_sign_in(headers: dict[str, str]) -> str | None:
 
 def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | None:
     """The call's context; None if it is too long to be remembered."""
+    cookies = headers.get("cookie")
     context = (
         headers.get("host") or scope.authority,
         headers.get("accept"),
         headers.get("accept-language"),
         headers.get("x-forwarded-proto"),
         scope.scheme,
-        chosen_language(headers.get("cookie")),
+        chosen_language(cookies) if cookies else None,
     )
-    return None if sum(map(len, filter(None, context))) > CONTEXT_LENGTH_MAX else context
+    return context if len("".join(filter(None, context))) <= CONTEXT_LENGTH_MAX else None
 
 
 def chosen_language(cookies: str | None) -> str | None:
@@ -222,6 +223,8 @@ def is_json(headers: dict[str, str], body: bytes) -> bool:
     return headers.get("content-length") == str(len(body)) and headers.get("content-type") in CONTENT_TYPES
 
 
+# Most bodies are the same few.
+@lru_cache(maxsize=100)
 def read_units(body: bytes) -> int | None:
     """The requested units, 0 if the body does not say; None where the view would refuse the body, or might."""
     if not body:
