@@ -60,7 +60,10 @@ from shop.times.timestamps import now_ms, rfc3339, to_ms
 
 @method_decorator(uncompressed, name="dispatch")
 class ReservationView(JsonAPIView):
-    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass never reserves twice."""
+    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass never reserves twice.
+
+    Without a body the call is for one unit.
+    """
 
     authentication_classes = (PassAuthentication,)
     permission_classes = ()

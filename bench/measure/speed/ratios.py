@@ -134,6 +134,9 @@ def beside_other_ways(*, crowd: bool = False) -> Sequence[Target]:
 TARGETS = (
     beside_bare("refusal", "refusal", bound=0.6, other="rsgi-post"),
     beside_bare("refusal, not open", "refusal-not-open", bound=0.6, other="rsgi-post"),
+    # Pages send no body, so this is what their visitors cost.
+    beside_bare("refusal, no body", "refusal-no-body", bound=None),
+    Target(title="accepted, no body ÷ accepted", part="accepted-no-body", other="accepted", figure=per_second),
     beside_bare("live", "live", bound=0.85),
     beside_bare("live of a sale", "sale-live", bound=0.85),
     beside_bare("place in a waiting room", "place", bound=0.5),

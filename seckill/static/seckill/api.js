@@ -38,6 +38,11 @@ async function call(url, options) {
 const accept = { Accept: "application/json", "Accept-Language": document.documentElement.lang };
 const json = { ...accept, "Content-Type": "application/json" };
 
+// The headers, and the body unless it says nothing: to receive one costs the shop as much as to answer `sold_out`.
+const having = (content, headers = {}) => Object.keys(content).length
+  ? { headers: { ...json, ...headers }, body: JSON.stringify(content) }
+  : { headers: { ...accept, ...headers } };
+
 // Signing in elsewhere changes the token, so it is read from its cookie each time.
 const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 
@@ -50,7 +55,7 @@ async function callWithToken(url, options) {
   return answer.code === "csrf_failed" ? send() : answer;
 }
 
-const post = (url, body) => callWithToken(url, { method: "POST", headers: json, body: JSON.stringify(body) });
+const post = (url, body) => callWithToken(url, { method: "POST", ...having(body) });
 
 export const getPass = (url, body = {}) => post(url, body);
 
@@ -65,19 +70,15 @@ export const joinRoom = (url, token, proof = {}) => post(url, { ...(token ? { pl
 export const askPlace = (url, token) =>
   call(url, { credentials: "omit", headers: { ...accept, Authorization: `Place ${token}` } });
 
-// Sent without cookies: the pass says who is buying.
-export const reserve = (url, pass, units) =>
+// Sent without cookies: the pass says who is buying. Without a number, a call means one unit.
+const postWithPass = (url, pass, units) =>
   call(url, {
-    method: "POST", credentials: "omit", headers: { ...json, Authorization: `Pass ${pass}` },
-    body: JSON.stringify({ units }),
+    method: "POST", credentials: "omit", ...having(units === 1 ? {} : { units }, { Authorization: `Pass ${pass}` }),
   });
 
-// As `reserve`.
-export const joinLine = (url, pass, units) =>
-  call(url, {
-    method: "POST", credentials: "omit", headers: { ...json, Authorization: `Pass ${pass}` },
-    body: JSON.stringify({ units }),
-  });
+export const reserve = postWithPass;
+
+export const joinLine = postWithPass;
 
 export const leaveLine = (url) => callWithToken(url, { method: "DELETE", headers: accept });
 

@@ -38,7 +38,8 @@ from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outcomes import HTTP, Outcome
 
-ONE_UNIT = '{"units": 1}'
+# Pages send no body for one unit; a program may write it.
+ONE_UNIT, NO_BODY = '{"units": 1}', ""
 # More than any shop on two cores accepts, so that the passes of a run are never used up.
 ACCEPTED_PER_SECOND_MAX = 15_000
 # Connections, each with one buyer after the other.
@@ -67,7 +68,7 @@ class Sold:
     lag_s: float
 
 
-def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, server: Server) -> Sample:
+def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, body: str, server: Server) -> Sample:
     """Each request has the pass of another buyer, some thousand in turn."""
     item = item_of()
     texts = measured_sales.passes_of_refused(item)
@@ -77,12 +78,12 @@ def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, server: Server) -
     ask = Ask(
         method="POST",
         path=path,
-        body=ONE_UNIT,
+        body=body,
         headers={"Authorization": f"Pass {texts[0]}"},
         status=HTTP[outcome].status,
         code=outcome.value,
     )
-    load = Load(url=server.url(path), script="passes", arguments=(str(file), "again"))
+    load = Load(url=server.url(path), script="passes", arguments=(str(file), "again", body))
     return measure_ask(server, ask, load=load)
 
 
@@ -90,6 +91,7 @@ def accepted(
     server: Server,
     *,
     connections: int = CONNECTIONS,
+    body: str = ONE_UNIT,
     beside: Callable[[SaleItem], AbstractContextManager[object]] = nullcontext,
 ) -> Sample:
     """Buyers reserve as fast as they are answered, for the time of a run, with a pass each. Raises WrongAnswer.
@@ -101,7 +103,7 @@ def accepted(
     item, file = item_with_passes(server, quantity=count, passes=count)
     with beside(item):
         cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
-        report = run_wrk(load_of(server, item, file, connections=connections), seconds=server.seconds)
+        report = run_wrk(load_of(server, item, file, connections=connections, body=body), seconds=server.seconds)
     wrk_seconds = ended_children_seconds() - wrk_before
     if report.requests >= count:
         raise WrongAnswer(f"all {count:,} passes were used before the end of the run, so its rate is not known")
@@ -179,9 +181,9 @@ def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[Sal
     return item, str(file)
 
 
-def load_of(server: Server, item: SaleItem, file: str, *, connections: int = CONNECTIONS) -> Load:
+def load_of(server: Server, item: SaleItem, file: str, *, connections: int = CONNECTIONS, body: str = ONE_UNIT) -> Load:
     path = reverse("api-reserve", args=[item.pk])
-    return Load(url=server.url(path), script="passes", arguments=(file, "once"), connections=connections)
+    return Load(url=server.url(path), script="passes", arguments=(file, "once", body), connections=connections)
 
 
 def all_in_orders(item: SaleItem) -> Callable[[], bool]:
@@ -270,14 +272,26 @@ def figures_of(times: Mapping[str, CallTimes]) -> dict[str, float]:
     return figures
 
 
-def refusal_part(name: str, title: str, item_of: Callable[[], SaleItem], outcome: Outcome) -> Part:
-    return Part(name=name, title=title, server=SHOP, measure=partial(refusal, item_of, outcome))
+def refusal_part(
+    name: str, title: str, item_of: Callable[[], SaleItem], outcome: Outcome, *, body: str = ONE_UNIT
+) -> Part:
+    return Part(name=name, title=title, server=SHOP, measure=partial(refusal, item_of, outcome, body))
+
+
+SOLD_OUT = measured_sales.sold_out_item, Outcome.SOLD_OUT
 
 
 PARTS = (
-    refusal_part("refusal", "refusal, sold out", measured_sales.sold_out_item, Outcome.SOLD_OUT),
+    refusal_part("refusal", "refusal, sold out", *SOLD_OUT),
+    refusal_part("refusal-no-body", "refusal, sold out, no body", *SOLD_OUT, body=NO_BODY),
     refusal_part("refusal-not-open", "refusal, not open", measured_sales.item_not_open, Outcome.NOT_OPEN),
     Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
+    Part(
+        name="accepted-no-body",
+        title="accepted reservation, no body",
+        server=SHOP,
+        measure=partial(accepted, body=NO_BODY),
+    ),
     Part(
         name="accepted-crowd",
         title=f"accepted reservation, {CROWD} at a time",

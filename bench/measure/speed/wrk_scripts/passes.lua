@@ -1,11 +1,11 @@
 -- For wrk: asks for a unit with a different pass in each request, and reports as report.lua does.
 --
--- ARGUMENTS  path of a file with one pass on each line; `again` to start over after the last pass, or `once`
+-- ARGUMENTS  path of a file with one pass on each line; `again` to start over after the last pass, or `once`; the body,
+--            or nothing
 
 local folder = debug.getinfo(1, 'S').source:match('^@(.*)/')
 dofile(folder .. '/report.lua')
 
-local BODY = '{"units": 1}'
 local passes, next_pass, again = {}, 1, false
 local before, after
 
@@ -15,9 +15,12 @@ function init(arguments)
   end
   assert(#passes > 0, 'the file has no passes')
   again = arguments[2] == 'again'
-  wrk.headers['Content-Type'] = 'application/json'
+  local body = arguments[3] or ''
+  if body ~= '' then
+    wrk.headers['Content-Type'] = 'application/json'
+  end
   wrk.headers['Authorization'] = 'Pass ?'
-  before, after = wrk.format('POST', nil, nil, BODY):match('^(.-Pass )%?(.*)$')
+  before, after = wrk.format('POST', nil, nil, body):match('^(.-Pass )%?(.*)$')
 end
 
 function request()

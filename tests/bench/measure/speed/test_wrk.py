@@ -19,6 +19,8 @@ from shop.local.shop_processes import ROOT
 
 # In CI it must be there, so the test runs and fails.
 NO_WRK = "wrk is not installed (Debian: apt-get install wrk)"
+# One mode with a body in each request, one without.
+BODIES = {"once": '{"units": 1}', "again": ""}
 OUTPUT = """\
 Running 2s test @ http://127.0.0.1:21999/
   1 threads and 16 connections
@@ -63,12 +65,12 @@ def test_a_load_becomes_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None and not os.environ.get("CI"), reason=NO_WRK)
-@pytest.mark.parametrize("mode", ["once", "again"])
+@pytest.mark.parametrize("mode", BODIES)
 def test_each_request_has_another_pass(tmp_path: Path, mode: str) -> None:
     file = tmp_path / "passes.txt"
     file.write_text("\n".join(f"pass-{number}" for number in range(50)))
     with recording_server() as (port, seen):
-        load = Load(url=f"http://127.0.0.1:{port}/", script="passes", arguments=(str(file), mode))
+        load = Load(url=f"http://127.0.0.1:{port}/", script="passes", arguments=(str(file), mode, BODIES[mode]))
         report = run_wrk(load, seconds=2)
     # wrk asks its script for one request that it does not send, and does not wait for the last answers.
     assert {f"Pass pass-{number}" for number in range(1, 50)} <= set(seen)
