@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.cache import cache
 from django.db.models import Count
-from django_redis import get_redis_connection
 
 from orders.life.draw_results import count_paid
 from orders.models import OrderLine
@@ -228,15 +228,16 @@ def shown_seconds() -> range:
 
 def read_shared(sale_id: int) -> tuple[bytes, float] | None:
     """How old it is, the cache server says: the clocks of hosts differ."""
-    pipeline = get_redis_connection("default").pipeline(transaction=False)
-    body, left_ms = pipeline.get(key_of(sale_id)).pttl(key_of(sale_id)).execute()
-    return (body, time.monotonic() + left_ms / 1000) if body else None
+    text: str | None = cache.get(key_of(sale_id))
+    if text is None:
+        return None
+    left_ms: int = cache.pttl(key_of(sale_id))  # type: ignore[attr-defined]
+    return text.encode(), time.monotonic() + left_ms / 1000
 
 
 def share(sale_id: int, body: bytes) -> None:
     """Nobody waits for it, and if it fails, another process makes its own."""
-    kept_ms = round(FRESH_SECONDS * 1000)
-    THREADS["cache"].begin(lambda: get_redis_connection("default").set(key_of(sale_id), body, px=kept_ms))
+    THREADS["cache"].begin(lambda: cache.set(key_of(sale_id), body.decode(), timeout=FRESH_SECONDS))
 
 
 def key_of(sale_id: int) -> str:

@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import OperationalError, connection, connections
 from django.test.utils import CaptureQueriesContext
-from django_redis import get_redis_connection
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from orders.life import lifecycle
@@ -181,7 +180,7 @@ def test_what_one_process_made_is_shown_by_the_others_as_long_as_it_is_fresh(
     assert other.json() == made
     # It is as old for the others as for its maker.
     assert other._made_s < asked_s - 0.05
-    get_redis_connection("default").delete(figures.key_of(item.sale_id))
+    cache.delete(figures.key_of(item.sale_id))
     assert late.json() != made
 
 
