@@ -236,7 +236,7 @@ def read_shared(sale_id: int) -> tuple[bytes, float] | None:
 
 
 def share(sale_id: int, body: bytes) -> None:
-    """Nobody waits for it, and if it fails, another process makes its own."""
+    """In the thread: no viewer waits for it. If it fails, another process makes its own."""
     THREADS["cache"].begin(lambda: cache.set(key_of(sale_id), body.decode(), timeout=FRESH_SECONDS))
 
 

@@ -21,7 +21,7 @@ from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read
 from shop.local.ports import free_port
 from shop.local.shop_processes import processes
 from tests.embedded_servers import temporary_server_directory
-from tests.processes import command_line, descendants, living, wait_until
+from tests.processes import command_line, descendants, first_of, living, wait_until
 from tests.steps.caller import ask
 
 START_SECONDS_MAX = 180
@@ -59,7 +59,7 @@ class Run:
     def pid_of(self, words: str) -> int:
         """The process that the supervisor started and whose command line has these words."""
         found = [pid for pid in descendants(pid=self.process.pid) if words in command_line(pid=pid)]
-        return min(found)
+        return first_of(found)
 
     def environment(self) -> dict[str, str]:
         lines = (self.directory / "env").read_text().splitlines()
