@@ -53,7 +53,7 @@ def _pids() -> list[int]:
 
 
 def _start_of(pid: int) -> int:
-    """In clock ticks since the machine's start: field 22 of stat (proc(5)). One that has gone counts as started last."""
+    """In clock ticks since the machine was started: field 22 in proc(5). One that has gone counts as the last."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
     except OSError:

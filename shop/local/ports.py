@@ -1,6 +1,6 @@
 """Ports for servers that are started on this machine for a while."""
 
-import contextlib
+import errno
 import os
 import secrets
 import socket
@@ -30,17 +30,22 @@ def free_ports(*, count: int) -> list[int]:
     ports: list[int] = []
     while len(ports) < count:
         port = secrets.choice(_PORTS)
-        with contextlib.suppress(OSError):
-            _keep(port)
+        if _keep(port):
             ports.append(port)
     return ports
 
 
-def _keep(port: int) -> None:
-    """Keep the number from others. Raises OSError if it is taken."""
+def _keep(port: int) -> bool:
+    """Keep the number from others. False if it is taken."""
     with socket.socket() as listener, socket.socket(type=socket.SOCK_DGRAM) as kept:
-        listener.bind(("127.0.0.1", port))
-        kept.bind(("127.0.0.1", port))
+        try:
+            listener.bind(("127.0.0.1", port))
+            kept.bind(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise
         _kept.append(kept.detach())
     while len(_kept) > _KEPT_MAX:
         os.close(_kept.popleft())
+    return True

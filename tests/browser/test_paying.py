@@ -45,7 +45,7 @@ def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
     page.wait_for_url("**/sales/*/")
     with page.expect_request("**/reservations/") as asked:
         page.click("[data-buy]")
-    # One unit is asked for without a body: receiving one costs the shop as much as answering "sold out".
+    # One unit is asked for without a body: receiving one is a third of what a refusal costs the shop.
     assert asked.value.post_data is None
     page.wait_for_url(AN_ORDER)
 

@@ -38,7 +38,7 @@ async function call(url, options) {
 const accept = { Accept: "application/json", "Accept-Language": document.documentElement.lang };
 const json = { ...accept, "Content-Type": "application/json" };
 
-// The headers, and the body unless it says nothing: to receive one costs the shop as much as to answer `sold_out`.
+// The headers, and the body unless it says nothing: receiving one is a third of what a refusal costs the shop.
 const having = (content, headers = {}) => Object.keys(content).length
   ? { headers: { ...json, ...headers }, body: JSON.stringify(content) }
   : { headers: { ...accept, ...headers } };
