@@ -18,9 +18,9 @@ help: ## This list
 run: venv-bench ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1, STORE=single, sentinel or cluster
 	@exec $(PY) -m shop.local.run
 
-# Many tests wait for servers, and all tests of a file run in one process: with three, two cores are busy.
+# Many tests wait for servers, and all tests of a file run in one process: with four, two cores are busy.
 # The order is kept: what takes long comes first (tests/scheduling.py).
-PROCESSES ?= 3
+PROCESSES ?= 4
 PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
 	@exec $(PYTEST) $(ARGS)
