@@ -1,5 +1,7 @@
 """Ports are chosen once, whichever process chooses them."""
 
+import contextlib
+import random
 import socket
 import subprocess
 import sys
@@ -13,23 +15,20 @@ CHOOSE_ONE = "from shop.local import ports; ports._PORTS = range({0}, {0} + 3); 
 
 @pytest.fixture
 def first() -> int:
-    """The first of three neighbours on which nothing listens."""
+    """The first of three neighbours on which nothing listens, where neither the kernel nor other tests choose ports."""
     while True:
-        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
-            try:
-                one.bind(("127.0.0.1", 0))
-                number: int = one.getsockname()[1]
-                two.bind(("127.0.0.1", number + 1))
-                three.bind(("127.0.0.1", number + 2))
-            except (OSError, OverflowError):
-                continue
+        number = random.randrange(12_000, 19_000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as bound:
+            for port in range(number, number + 3):
+                bound.enter_context(socket.socket()).bind(("127.0.0.1", port))
             return number
 
 
 def test_a_chosen_port_is_nobody_elses_before_its_server_listens(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "_PORTS", range(first, first + 3))
     chosen = ports.free_ports(count=2)
-    other = subprocess.run([sys.executable, "-c", CHOOSE_ONE.format(first)], capture_output=True, text=True, check=True)
+    words = [sys.executable, "-c", CHOOSE_ONE.format(first)]
+    other = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
     assert {*chosen, int(other.stdout)} == {first, first + 1, first + 2}
 
 
