@@ -17,6 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
+from orders.payments.provider import call_bound
 from seckill.live.answer_counts import answer_counts
 from seckill.store import failures
 from seckill.waiting_room.presence import presence
@@ -55,6 +56,7 @@ def pytest_configure() -> None:
     admin.autodiscover()
     # On a busy machine a server that is late is not silent. Web processes of their own have the shop's patience.
     scrape.SCRAPE_SECONDS = health.ANSWER_SECONDS = figures.ANSWER_SECONDS = home_figures.ANSWER_SECONDS = 10.0
+    call_bound.web_calls.slow_seconds = 10.0
     empty_tables.use_for_all_tests()
     _settings_of_the_run.append(all_settings._wrapped)
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).

@@ -23,7 +23,7 @@ class CallBound:
 
     def __init__(self, *, calls_max: int, slow_seconds: float) -> None:
         self._calls_max = calls_max
-        self._slow_seconds = slow_seconds
+        self.slow_seconds = slow_seconds
         self._began_s: dict[int, float] = {}
         self._changed = threading.Condition()
         self._numbers = count()
@@ -33,7 +33,7 @@ class CallBound:
         """Make a call inside. Raises TooManyCalls."""
         with self._changed:
             while len(self._began_s) >= self._calls_max:
-                patience_seconds = min(self._began_s.values()) + self._slow_seconds - time.monotonic()
+                patience_seconds = min(self._began_s.values()) + self.slow_seconds - time.monotonic()
                 if patience_seconds <= 0:
                     raise TooManyCalls("too many calls wait for the payment provider")
                 self._changed.wait(patience_seconds)
