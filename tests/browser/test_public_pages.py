@@ -255,3 +255,22 @@ def test_scripts_and_styles_are_cached_for_good(live_shop: str, page: Page, item
         assert re.search(r"\.[0-9a-f]{12}\.(js|css|svg)$", url), url
         assert "immutable" in headers["cache-control"], url
         assert headers.get("content-encoding") in ("gzip", "br") or int(headers["content-length"]) < 1000, url
+
+
+def test_the_header_stands_still_while_it_arrives(live_shop: str, page: Page, sign_in: SignIn, buyer: User) -> None:
+    """A browser shows what it has of a page: a button without its word must not be higher than with it."""
+    sign_in(page.context, buyer)
+    address = f"{live_shop}/orders/"
+    whole = page.request.get(address).text()
+    ends = [button.end() for button in re.finditer(r"<button[^>]*>", whole.partition("</header>")[0])]
+    assert len(ends) == 3
+
+    def give(end: int, route: Route) -> None:
+        route.fulfill(body=whole[:end], content_type="text/html; charset=utf-8")
+
+    tops = set()
+    for end in (*ends, len(whole)):
+        page.route(address, partial(give, end))
+        page.goto(address)
+        tops.add(page.locator(".brand").evaluate("brand => brand.getBoundingClientRect().top"))
+    assert len(tops) == 1, tops
