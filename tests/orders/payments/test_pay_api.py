@@ -16,6 +16,7 @@ from orders import tasks
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice, sessions
+from orders.payments.provider import call_bound
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
@@ -221,7 +222,11 @@ def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
 
-def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(order: Order, buyer: User) -> None:
+def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(
+    order: Order, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The shop's own patience, not that of the tests (tests/conftest.py).
+    monkeypatch.setattr(call_bound.web_calls, "slow_seconds", call_bound.SLOW_SECONDS)
     answered, under_way = threading.Event(), threading.Semaphore(0)
     answers: list[Any] = []
 
