@@ -1,6 +1,6 @@
 """The order number as one expression, which PostgreSQL writes into the statement that inserts an order.
 
-The function of before had a query in it, which was started for each order: a sixth of what an order costs PostgreSQL.
+The function of before had a query in it, which was started for each order.
 """
 
 from django.db import migrations

@@ -265,7 +265,7 @@ def test_short_numbers_are_drawn_evenly_from_letters_and_digits_that_nobody_mist
 
 
 def test_the_statement_that_inserts_orders_starts_no_query_for_each_short_number() -> None:
-    """A function that cannot be written into the statement cost PostgreSQL a sixth of an order."""
+    """A function that PostgreSQL cannot write into the statement would be called, and start its query, for each."""
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN (VERBOSE, COSTS OFF) SELECT orders_new_code()")
         plan = "".join(line for (line,) in cursor)
