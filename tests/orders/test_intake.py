@@ -256,7 +256,8 @@ def test_short_numbers_are_drawn_evenly_from_letters_and_digits_that_nobody_mist
     with connection.cursor() as cursor:
         cursor.execute("SELECT orders_new_code() FROM generate_series(1, %s)", [draws])
         codes = [code for (code,) in cursor]
-    assert len(set(codes)) == draws
+    # The same code twice is rare, not impossible.
+    assert len(set(codes)) >= draws - 2
     for place in range(CODE_LENGTH):
         counts = Counter(code[place] for code in codes)
         assert sorted(counts) == list("23456789ABCDEFGHJKLMNPQRSTUVWXYZ")
