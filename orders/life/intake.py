@@ -327,7 +327,7 @@ def insert_rows(*, item_id: int, item: "ItemOfBatch", new_orders: Sequence[NewOr
 
 
 def array_text(elements: Iterable[object]) -> str:
-    """PostgreSQL's notation of an array of numbers, ids or times, in none of which the driver need look for quotes."""
+    """PostgreSQL's notation of an array of numbers, ids or times. None needs the quotes that the driver looks for."""
     return f"{{{','.join(map(str, elements))}}}"
 
 
