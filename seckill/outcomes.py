@@ -27,6 +27,9 @@ class Outcome(StrEnum):
     TOO_FEW_LEFT = "too_few_left"
     RESERVED = "reserved"
 
+    # That of enums is a function in Python, called each time an outcome is looked for in a dict.
+    __hash__ = str.__hash__
+
 
 # These answers contain the units and the deadline of a hold; the first two tell the buyer yes.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)

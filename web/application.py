@@ -35,7 +35,7 @@ from web.reservations.calls import ENDPOINTS, OrdinaryCall
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells, asked_of
 from web.warm_start import WarmStart
-from web.wsgi_request import RawAnswer, call_wsgi, environ_of
+from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of
 
 log = structlog.get_logger(__name__)
 
@@ -71,12 +71,11 @@ class FrontDoor:
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         try:
+            began_s, path, headers = perf_counter(), scope.path, headers_of(scope)
             answer = None
-            path = scope.path
             if self._shells is not None and (not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)):
                 try:
-                    if asked := asked_of(scope, path):
-                        began_s = perf_counter()
+                    if asked := asked_of(scope, path, headers):
                         answer = self._shells.find(**asked)
                         # What is not in memory, or too old, must be rendered first.
                         answer = answer or await self._shells.answer(**asked)
@@ -85,37 +84,50 @@ class FrontDoor:
                 except Exception:
                     self._faults.report("pages_failed")
             if answer is None:
-                text = scope.headers.get("content-length", "")
-                length = int(text) if text.isdecimal() else 0
-                asking = self._answer_with_body(scope, protocol, length) if length else self._answer_to(scope, b"")
-                answer = await asking
+                length = headers.get("content-length", "")
+                if length.isdecimal() and length != "0":
+                    answer = await self._answer_with_body(scope, path, headers, protocol)
+                else:
+                    call = self._hot_lane.read(scope, path, headers, b"")
+                    # Without a coroutine where memory has the answer: most calls of a crowd.
+                    answer = self._now(call, scope, began_s) if call else None
+                    answer = answer or await self._answer_to(call, scope, b"", began_s)
             protocol.response_bytes(*answer)
         except ProtocolClosed:
             # The client has gone.
             return
 
-    async def _answer_with_body(self, scope: Scope, protocol: HTTPProtocol, length: int) -> RawAnswer:
-        """The answer to a request with a body of this length. Raises ProtocolClosed."""
+    async def _answer_with_body(
+        self, scope: Scope, path: str, headers: dict[str, str], protocol: HTTPProtocol
+    ) -> RawAnswer:
+        """The answer to a request with a body. Raises ProtocolClosed."""
         try:
-            with self._bodies.place(scope.path, length=length):
-                return await self._answer_to(scope, await self._bodies.receive(protocol))
+            with self._bodies.place(path, length=int(headers["content-length"])):
+                body, began_s = await self._bodies.receive(protocol), perf_counter()
+                call = self._hot_lane.read(scope, path, headers, body)
+                answer = self._now(call, scope, began_s) if call else None
+                return answer or await self._answer_to(call, scope, body, began_s)
         except BodyRefused as refused:
             return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
 
-    async def _answer_to(self, scope: Scope, body: bytes) -> RawAnswer:
-        began_s = perf_counter()
-        call = self._hot_lane.read(scope, body)
+    def _now(self, call: OrdinaryCall, scope: Scope, began_s: float) -> RawAnswer | None:
+        """The answer from memory."""
+        answer = self._hot_lane.now(call)
+        if answer is not None:
+            if self._hot_lane.must_ask_view(call):
+                self._ask_view(call, scope)
+            endpoint_seconds.observe(ENDPOINTS[call.kind], perf_counter() - began_s)
+        return answer
+
+    async def _answer_to(self, call: OrdinaryCall | None, scope: Scope, body: bytes, began_s: float) -> RawAnswer:
+        """The answer that is not in memory."""
         if call is None:
             if scope.path.startswith(BOARDS):
                 return await self._board_answer(scope, body, began_s=began_s)
             # The thread notes how long it took: Django knows the route.
             return await self._in_thread(scope, body, began_s=began_s)
-        answer = self._hot_lane.now(call)
-        if answer is None:
-            answer = await self._hot_lane.ask(call) or await self._in_thread(scope, body, call)
-            answer = await self._hot_lane.finished(call, answer)
-        elif self._hot_lane.must_ask_view(call):
-            self._ask_view(call, scope)
+        answer = await self._hot_lane.ask(call) or await self._in_thread(scope, body, call)
+        answer = await self._hot_lane.finished(call, answer)
         endpoint_seconds.observe(ENDPOINTS[call.kind], perf_counter() - began_s)
         return answer
 

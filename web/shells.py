@@ -22,7 +22,8 @@ from shop.background import outages
 from shop.http.request_log import RENDERING
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.addresses import LIST, PUBLIC_ANSWER, PUBLIC_PAGE
-from web.reservations.calls import ACCEPT, CONTEXT_LENGTH_MAX, chosen_language, ordinary_headers
+from web.reservations.calls import ACCEPT, chosen_language, is_ordinary
+from web.reservations.headers import CONTEXT_LENGTH_MAX
 from web.shell_forms import Headers, Shell, answer_shell, is_for_all, may_be_kept, page_shell
 from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
 
@@ -191,17 +192,15 @@ def once_more(shell: Shell, headers: Headers) -> RawAnswer:
     return shell.answer(headers)
 
 
-def asked_of(scope: Any, path: str) -> dict[str, Any] | None:
+def asked_of(scope: Any, path: str, headers: dict[str, str]) -> dict[str, Any] | None:
     """The arguments of `find` and `answer` for a page, or for a list of the API; None if Django must answer."""
     of_api = is_of_api(path)
     # First: open pages ask for live figures each second, and those are not here.
     if of_api and PUBLIC_ANSWER.fullmatch(path) is None:
         return None
-    headers, variant = scope.headers, ""
-    host = scope.authority or headers.get("host") or ""
+    host, variant = scope.authority or headers.get("host") or "", ""
     if of_api:
-        headers = ordinary_headers(scope)
-        variant = variant_of(headers, host) if headers is not None else ""
+        variant = variant_of(headers, host) if is_ordinary(scope, headers) else ""
         if not variant:
             return None
     query = scope.query_string

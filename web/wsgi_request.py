@@ -7,6 +7,8 @@ from typing import Any
 
 from granian.rsgi import Scope
 
+# No client can send this name.
+REPEATED = " repeated"
 # Status, headers and body.
 RawAnswer = tuple[int, list[tuple[str, str]], bytes]
 
@@ -31,6 +33,18 @@ def bare_environ(*, method: str, path: str, server_name: str, server_port: str) 
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
     }
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """The headers by name, read once for all that answers before Django.
+
+    With REPEATED if one came twice: Django joins its values (`environ_of`), which only a view takes into account.
+    """
+    items = scope.headers.items()
+    headers = dict(items)
+    if len(headers) != len(items):
+        headers[REPEATED] = ""
+    return headers
 
 
 def environ_of(scope: Scope) -> dict[str, Any]:

@@ -26,6 +26,15 @@ class ProcessCounts(Generic[Key]):
             counts = self._begin()
         counts[key] = counts.get(key, 0) + count
 
+    def add_both(self, event: Key, amount: Key, count: int) -> None:
+        """Count one `event`, and `count` of the key `amount`."""
+        try:
+            counts = self._of_thread.counts
+        except AttributeError:
+            counts = self._begin()
+        counts[event] = counts.get(event, 0) + 1
+        counts[amount] = counts.get(amount, 0) + count
+
     def take_new(self) -> Counter[Key]:
         """What all threads have counted since the last call, each count once."""
         with self._lock:

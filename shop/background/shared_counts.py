@@ -38,8 +38,7 @@ class SharedCounts:
 
     def add_both(self, event: str, amount: str, count: int) -> None:
         """Count one `event`, and `count` of the word `amount`, for half of the price of two calls."""
-        self._counts.add(event)
-        self._counts.add(amount, count)
+        self._counts.add_both(event, amount, count)
         self._writer.wake()
 
     def write(self) -> None:

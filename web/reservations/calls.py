@@ -6,9 +6,11 @@ thread finds out later whether the caller is signed in (shop/accounts/caller.py)
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +23,7 @@ from seckill.passes.passes import item_id_of
 from seckill.waiting_room import place_tokens
 from seckill.waiting_room.place_tokens import PlaceToken
 from web.addresses import ITEM_CALL, ME, STATUS
+from web.wsgi_request import REPEATED
 
 # `{}` and `{"units": 1}` as programs write them. Any other valid JSON is for the view.
 BODY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*(?:"units"[ \t\r\n]*:[ \t\r\n]*([1-9][0-9]{0,8})[ \t\r\n]*)?\}[ \t\r\n]*')
@@ -31,9 +34,11 @@ ME_QUERY = re.compile(r"(?:sale=([1-9][0-9]{0,14}))?")
 # The values of clients that want JSON or take any type. Other values may ask for a type that the views refuse.
 ACCEPT = {None, "*/*", "application/json", "application/json, text/plain, */*"}
 # Headers on which a view or the middleware may act in ways that the gate does not know.
-UNUSUAL = {"transfer-encoding", "if-match", "if-modified-since", "if-unmodified-since", "range", "expect", "upgrade"}
-# Clients choose the headers that make a context, and contexts are remembered. Longer ones go to the view.
-CONTEXT_LENGTH_MAX = 300
+UNUSUAL = {
+    *("transfer-encoding", "if-match", "if-modified-since", "if-unmodified-since", "range", "expect", "upgrade"),
+    # Joining the values is not worth doing here.
+    REPEATED,
+}
 
 
 class Kind(StrEnum):
@@ -45,17 +50,21 @@ class Kind(StrEnum):
     ME = "me"
     PLACE = "place"
 
+    # That of enums is a function in Python, called each time a kind is looked for in a dict.
+    __hash__ = str.__hash__
+
 
 # Calls of people who are signed in.
 OF_SIGNED_IN = (Kind.PASS, Kind.STATUS, Kind.ME)
+# By the parts of the path, then by method.
 KINDS = {
-    ("GET", "sale-items", "live"): Kind.ITEM_LIVE,
-    ("GET", "sales", "live"): Kind.SALE_LIVE,
-    ("POST", "sale-items", "reservations"): Kind.RESERVATION,
-    ("POST", "sale-items", "passes"): Kind.PASS,
-    ("GET", "sales", "queue"): Kind.PLACE,
+    ("sale-items", "live"): {"GET": Kind.ITEM_LIVE},
+    ("sales", "live"): {"GET": Kind.SALE_LIVE},
+    ("sale-items", "reservations"): {"POST": Kind.RESERVATION},
+    ("sale-items", "passes"): {"POST": Kind.PASS},
+    ("sales", "queue"): {"GET": Kind.PLACE},
 }
-
+NO_KINDS: Mapping[str, Kind] = MappingProxyType({})
 
 # The names of their routes.
 ENDPOINTS = {
@@ -89,18 +98,18 @@ class OrdinaryCall:
     place: PlaceToken | None = None
 
 
-def read_call(scope: Any, body: bytes) -> OrdinaryCall | None:
+def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> OrdinaryCall | None:
     """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
-    match = ITEM_CALL.fullmatch(scope.path)
-    if match is None:
-        return read_me_call(scope, body) if scope.path == ME else read_status_call(scope, body)
-    kind = KINDS.get((scope.method, match[1], match[3]))
-    headers = ordinary_headers(scope) if kind else None
-    if kind is None or headers is None:
+    asked = item_call_at(path)
+    if asked is None:
+        if path == ME:
+            return read_me_call(scope, headers, body)
+        return read_status_call(scope, path, headers, body)
+    kinds, object_id = asked
+    kind = kinds.get(scope.method)
+    if kind is None or not is_ordinary(scope, headers):
         return None
-    context, object_id = context_of(scope, headers), int(match[2])
-    if context is None:
-        return None
+    context = context_of(scope, headers)
     if kind is Kind.RESERVATION:
         return read_reservation_call(object_id, headers, context, body)
     if kind is Kind.PASS:
@@ -129,38 +138,40 @@ def read_reservation_call(
     return OrdinaryCall(Kind.RESERVATION, item_id, context, pass_=pass_, units=units or 1)
 
 
-def read_status_call(scope: Any, body: bytes) -> OrdinaryCall | None:
-    match = STATUS.fullmatch(scope.path)
-    headers = ordinary_headers(scope) if match and scope.method == "GET" and not body else None
-    context = context_of(scope, headers) if headers is not None else None
-    who = ordinary_sign_in(headers) if headers is not None else None
-    if match is None or context is None or who is None:
+def read_status_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> OrdinaryCall | None:
+    match = STATUS.fullmatch(path)
+    if match is None or scope.method != "GET" or body or not is_ordinary(scope, headers):
         return None
-    reservation_id = UUID(match[1])
-    return OrdinaryCall(
-        Kind.STATUS, item_id_of(reservation_id), (*context, who), reservation_id=reservation_id, scope=scope
-    )
+    who, reservation_id = ordinary_sign_in(headers), UUID(match[1])
+    if who is None:
+        return None
+    context, item_id = (*context_of(scope, headers), who), item_id_of(reservation_id)
+    return OrdinaryCall(Kind.STATUS, item_id, context, reservation_id=reservation_id, scope=scope)
 
 
-def read_me_call(scope: Any, body: bytes) -> OrdinaryCall | None:
+def read_me_call(scope: Any, headers: dict[str, str], body: bytes) -> OrdinaryCall | None:
     query = ME_QUERY.fullmatch(scope.query_string)
-    headers = ordinary_headers(scope, has_query=True) if query and scope.method == "GET" and not body else None
-    context = context_of(scope, headers) if headers is not None else None
-    who = ordinary_sign_in(headers) if headers is not None else None
-    if query is None or context is None or who is None:
+    if query is None or scope.method != "GET" or body or not is_ordinary(scope, headers, has_query=True):
         return None
-    return OrdinaryCall(Kind.ME, int(query[1] or 0), (*context, who), scope=scope)
+    who = ordinary_sign_in(headers)
+    if who is None:
+        return None
+    return OrdinaryCall(Kind.ME, int(query[1] or 0), (*context_of(scope, headers), who), scope=scope)
 
 
-def ordinary_headers(scope: Any, *, has_query: bool = False) -> dict[str, str] | None:
-    """The headers; None if a view must read them. `has_query`: the call has a query, and the caller reads it."""
-    items = scope.headers.items()
-    headers: dict[str, str] = dict(items)
-    # A header that came twice is joined for the views, which is not worth doing here.
-    if (scope.query_string and not has_query) or len(headers) != len(items) or not UNUSUAL.isdisjoint(headers):
-        return None
+@lru_cache(maxsize=1_000)
+def item_call_at(path: str) -> tuple[Mapping[str, Kind], int] | None:
+    """The kinds of calls at the path of an item or a sale, by method; and its id. None for other paths."""
+    match = ITEM_CALL.fullmatch(path)
+    return (KINDS.get((match[1], match[3]), NO_KINDS), int(match[2])) if match else None
+
+
+def is_ordinary(scope: Any, headers: dict[str, str], *, has_query: bool = False) -> bool:
+    """Whether no view need read the headers. `has_query`: the call has a query, and the caller reads it."""
+    if (scope.query_string and not has_query) or not UNUSUAL.isdisjoint(headers):
+        return False
     # `Accept: application/json; indent=4` gives another body.
-    return None if "indent" in headers.get("accept", "") else headers
+    return "indent" not in headers.get("accept", "")
 
 
 def ordinary_sign_in(headers: dict[str, str]) -> str | None:
@@ -173,10 +184,9 @@ def ordinary_sign_in(headers: dict[str, str]) -> str | None:
     return "session" if authorization is None else None
 
 
-def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | None:
-    """The call's context; None if it is too long to be remembered."""
+def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...]:
     cookies = headers.get("cookie")
-    context = (
+    return (
         headers.get("host") or scope.authority,
         headers.get("accept"),
         headers.get("accept-language"),
@@ -184,7 +194,6 @@ def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | 
         scope.scheme,
         chosen_language(cookies) if cookies else None,
     )
-    return context if len("".join(filter(None, context))) <= CONTEXT_LENGTH_MAX else None
 
 
 def chosen_language(cookies: str | None) -> str | None:

@@ -21,7 +21,8 @@ VALUES = {"Content-Length", "ETag", "Location", "Retry-After"}
 LIVE, NOT_MODIFIED = "live", "not_modified"
 # A pass, the status of a reservation, or what is personal on a page. The hot lane gives these.
 GIVEN = "given"
-# Clients choose the headers that make a context. With more of them, all are learnt again.
+# Clients choose the headers that make a context. Longer ones are not remembered; with more, all are learnt again.
+CONTEXT_LENGTH_MAX = 300
 CONTEXTS_MAX = 1_000
 # Answers with these headers are meant for one client, or encoded for it: other clients must not get them.
 UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
@@ -101,7 +102,8 @@ class ViewAnswers:
         status, header_list, body = answer
         headers = dict(header_list)
         language = headers.get("Content-Language")
-        if language is None or not UNREPEATABLE.isdisjoint(headers):
+        is_long = len("".join(filter(None, call.context))) > CONTEXT_LENGTH_MAX
+        if language is None or is_long or not UNREPEATABLE.isdisjoint(headers):
             return
         word = word_of(call.kind, status, headers, body)
         if word is None:

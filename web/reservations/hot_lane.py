@@ -52,10 +52,10 @@ class HotLane:
         self._signed_in_calls = SignedInCalls()
         self._faults = Faults()
 
-    def read(self, scope: Any, body: bytes) -> OrdinaryCall | None:
-        """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
+    def read(self, scope: Any, path: str, headers: dict[str, str], body: bytes) -> OrdinaryCall | None:
+        """The call, or None if it is not an ordinary one. `scope` is that of RSGI, which has path and headers too."""
         try:
-            return read_call(scope, body)
+            return read_call(scope, path, headers, body)
         except Exception:
             self._faults.report("call_not_read")
             return None

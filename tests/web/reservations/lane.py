@@ -12,8 +12,8 @@ from seckill.models import SaleItem
 from seckill.store.pipeline.asking import Pipelines
 from shop.http.request_log import HEADER as REQUEST_ID
 from shop.wsgi import application as django
-from tests.web.reservations.shadow import scope_of
-from web.reservations.calls import OrdinaryCall, read_call
+from tests.web.reservations.shadow import read_call, scope_of
+from web.reservations.calls import OrdinaryCall
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
 from web.wsgi_request import RawAnswer
@@ -101,7 +101,7 @@ class Lane:
         """The hot lane's answers to reservations that come in one turn of the event loop."""
 
         async def ask_all() -> list[RawAnswer | None]:
-            calls = [read_call(scope_of(request), b"") for request in requests]
+            calls = [read_call(scope_of(request)) for request in requests]
             return await asyncio.gather(*(self.hot.ask(call) for call in calls if call))
 
         answers = self.loop.run_until_complete(ask_all())

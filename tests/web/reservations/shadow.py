@@ -16,12 +16,13 @@ from django.test.client import ClientHandler
 from seckill.live.answer_counts import AnswerCounts
 from seckill.store.client import StoreUnreachable
 from shop.http.request_log import HEADER as REQUEST_ID
-from web.reservations.calls import OrdinaryCall, read_call
+from web.reservations import calls
+from web.reservations.calls import OrdinaryCall
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.rooms import Rooms
 from web.reservations.snapshots import Snapshot, Snapshots
-from web.wsgi_request import RawAnswer
+from web.wsgi_request import RawAnswer, headers_of
 
 TIMES = re.compile(rb'"(server_time|poll_after_ms|retry_after)": ?("[^"]*"|[0-9]+)')
 # What reserve.lua, or the view for a store that is away, is certain to say of an item.
@@ -88,6 +89,10 @@ def scope_of(environ: dict[str, Any]) -> Scope:
         {name.lower().replace("_", "-"): value for name, value in headers.items()},
         scheme=environ.get("wsgi.url_scheme", "http"),
     )
+
+
+def read_call(scope: Scope, body: bytes = b"") -> OrdinaryCall | None:
+    return calls.read_call(scope, scope.path, headers_of(scope), body)  # type: ignore[arg-type]
 
 
 class RoomsByHand(Rooms):

@@ -19,8 +19,8 @@ from tests.steps.buying import reserve_by_api
 from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 from tests.web.reservations.lane import asks_units
-from tests.web.reservations.shadow import Scope, Shadow, scope_of
-from web.reservations.calls import OrdinaryCall, read_call
+from tests.web.reservations.shadow import Scope, Shadow, read_call, scope_of
+from web.reservations.calls import OrdinaryCall
 from web.reservations.gate import SALE_REMEMBERED_SECONDS
 from web.reservations.snapshots import ASKED_SECONDS
 
@@ -221,7 +221,7 @@ def test_after_the_end_the_quantity_is_what_the_sale_had(
     if seen_open:
         # Pages that were open at the end cost PostgreSQL nothing.
         shadow.snapshots.refresh_all()
-        call = read_call(Scope("GET", path), b"")
+        call = read_call(Scope("GET", path))
         answer = shadow.gate.answer(call) if call else None
         assert answer is not None
         assert b'"quantity":5,' in answer[2]
@@ -235,7 +235,7 @@ def known_call(item: SaleItem) -> OrdinaryCall:
     """For the figures of a sale, which the view has answered once."""
     path = f"/api/v1/sales/{item.sale_id}/live/"
     assert APIClient().get(path).status_code == 200
-    call = read_call(Scope("GET", path), b"")
+    call = read_call(Scope("GET", path))
     assert call is not None
     return call
 
@@ -316,7 +316,7 @@ def test_only_a_new_yes_is_held_back_just_after_units_came_back(
     ledger.release(item_id=item.pk, reservation_ids=ids, reason=ReleaseReason.EXPIRED)
     again = pass_for(buyer, item)
     asked = asks_units(item, again)
-    call = read_call(scope_of(asked), b"")
+    call = read_call(scope_of(asked))
     assert call is not None
     # Its answer was lost, and it may have got the units.
     assert shadow.gate.learn(call, (503, [], b"")) > 0
