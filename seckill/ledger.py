@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.conf import settings
 from redis import Redis
 
 from seckill.ledger_words import (
@@ -28,13 +27,14 @@ from seckill.ledger_words import (
     note_from,
     number_from,
 )
-from seckill.outcomes import WITH_HOLD, Outcome, is_yes
+from seckill.outcomes import BY_WORD, WITH_HOLD, Outcome, is_yes
 from seckill.phase import Phase, phase_of
 from seckill.store import scripts
 from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
 from seckill.store.pipeline.asking import Pipelines
+from shop.configuration.quick_settings import quick_settings
 
 # The words after which a reservation is in the store that was not there before.
 NEW_YES = (Outcome.RESERVED, Readmitted.READMITTED)
@@ -126,7 +126,8 @@ class Counters:
     @property
     def backlog_full(self) -> bool:
         """Whether so many reservations wait to become orders that reserve.lua refuses new ones."""
-        return self.backlog >= settings.SECKILL_BACKLOG_MAX
+        most: int = quick_settings.SECKILL_BACKLOG_MAX
+        return self.backlog >= most
 
     @property
     def phase(self) -> Phase:
@@ -145,7 +146,7 @@ def readmit(
     """Hold the units of a receipt again, whose reservation the store has lost. Idempotent by `reservation_id`."""
     keys = keys_of(item_id)
     slots = (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest)
-    args = (str(reservation_id), buyer_id, units, reserved_ms, deadline_ms, settings.SECKILL_BACKLOG_MAX)
+    args = (str(reservation_id), buyer_id, units, reserved_ms, deadline_ms, quick_settings.SECKILL_BACKLOG_MAX)
     return Readmitted(ask_for_yes(scripts.READMIT, item_id=item_id, keys=slots, args=args)[0])
 
 
@@ -182,13 +183,13 @@ def reserve_slots(
     keys = keys_of(item_id)
     return (
         (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest),
-        (str(reservation_id), buyer_id, units, settings.SECKILL_BACKLOG_MAX),
+        (str(reservation_id), buyer_id, units, quick_settings.SECKILL_BACKLOG_MAX),
     )
 
 
 def reservation_from(answer: Sequence[str]) -> Reservation:
     """Read the answer of reserve.lua, whose header says what follows which word."""
-    outcome, now_ms = Outcome(answer[0]), int(answer[1])
+    outcome, now_ms = BY_WORD[answer[0]], int(answer[1])
     if outcome is Outcome.UNAVAILABLE:
         return Reservation(outcome, now_ms)
     left, more = int(answer[2]) if answer[2] else None, answer[3:]

@@ -31,6 +31,8 @@ class Outcome(StrEnum):
     __hash__ = str.__hash__
 
 
+# As `Outcome(word)`, in a seventh of the time.
+BY_WORD = {outcome.value: outcome for outcome in Outcome}
 # These answers contain the units and the deadline of a hold; the first two tell the buyer yes.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
 YES_WORDS = (b"reserved", b"already_reserved")

@@ -54,7 +54,7 @@ from shop.http.problems import problem
 from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.templatetags.amounts import money
-from shop.times.timestamps import now_ms, rfc3339
+from shop.times.timestamps import now_ms, rfc3339, to_ms
 
 # When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
@@ -305,7 +305,7 @@ def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
         "payment": str(payment.pk),
         "status": payment.status,
         "url": request.build_absolute_uri(payment.url) if pending else "",
-        "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
+        "expires_at": rfc3339(to_ms(order.expires_at)),
     }
 
 

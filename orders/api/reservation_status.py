@@ -44,7 +44,7 @@ def status_of(order: Order, *, units: int) -> dict[str, Any]:
     return {
         "status": order.status,
         "units": units,
-        "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
+        "expires_at": rfc3339(to_ms(order.expires_at)),
         "order": str(order.number),
         "poll_after_ms": POLL_AWAITING_MS if may_change(order) else None,
     }

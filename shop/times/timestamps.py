@@ -2,13 +2,21 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def rfc3339(ms: float) -> str:
+def rfc3339(ms: int) -> str:
     """Milliseconds since 1970 as RFC 3339 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(ms / 1000, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, rest = divmod(ms, 1000)
+    return f"{_second(second)}.{rest:03}Z"
+
+
+# Deadlines and the time of an answer are in the same few seconds for all buyers.
+@lru_cache(maxsize=100)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat()
 
 
 def to_ms(at: datetime) -> int:

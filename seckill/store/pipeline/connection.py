@@ -54,6 +54,8 @@ class LoopConnection:
             protocolError=InvalidResponse, replyError=BaseParser.parse_error, notEnoughData=INCOMPLETE
         )
         self._unsent = b""
+        # Whether the loop calls `_send` as soon as the socket has room.
+        self._is_writer = False
         self._socket: Any = connection._sock
         self._socket.setblocking(False)
         loop.add_reader(self._socket, self._read)
@@ -79,10 +81,12 @@ class LoopConnection:
         except OSError as error:
             self._lose(error)
             return
-        if had_room:
-            self._loop.remove_writer(self._socket)
-        else:
+        if not had_room:
+            self._is_writer = True
             self._loop.add_writer(self._socket, self._send)
+        elif self._is_writer:
+            self._is_writer = False
+            self._loop.remove_writer(self._socket)
 
     def _read(self) -> None:
         replies: list[Any] = []
