@@ -76,9 +76,9 @@ class FrontDoor:
             if self._shells is not None and (not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)):
                 try:
                     if asked := asked_of(scope, path, headers):
-                        answer = self._shells.find(**asked)
+                        answer = self._shells.find(asked)
                         # What is not in memory, or too old, must be rendered first.
-                        answer = answer or await self._shells.answer(**asked)
+                        answer = answer or await self._shells.answer(asked)
                         if answer is not None:
                             endpoint_seconds.observe(endpoint_at(path), perf_counter() - began_s)
                 except Exception:

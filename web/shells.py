@@ -58,6 +58,10 @@ KNOWN_RENDERINGS_MAX, NEW_RENDERINGS_MAX = 50, 20
 OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
 
 
+# What a visitor asks: method, path, host, headers, query, and the variant of an answer of the API (`variant_of`).
+Asked = tuple[str, str, str, Headers, str, str]
+
+
 @dataclass(slots=True)
 class Renderer:
     """Threads that render pages, and how many pages they have to render."""
@@ -80,10 +84,9 @@ class Shells:
         self._missing: dict[str, Shell] = {}
         self._renderings: dict[str, asyncio.Future[RawAnswer]] = {}
 
-    def find(
-        self, *, method: str, path: str, host: str, headers: Headers, query: str = "", variant: str = ""
-    ) -> RawAnswer | None:
+    def find(self, asked: Asked) -> RawAnswer | None:
         """The page or answer, if it need not be rendered now; else None, and `answer` says more."""
+        method, path, host, headers, query, variant = asked
         if query and LIST.fullmatch(path):
             return None
         key = key_of(path, headers) if path == "/" else path + variant
@@ -92,13 +95,9 @@ class Shells:
             return None
         return shell.answer(headers)
 
-    async def answer(
-        self, *, method: str, path: str, host: str, headers: Headers, query: str = "", variant: str = ""
-    ) -> RawAnswer | None:
-        """The page or answer; None if Django must give it: nothing public, another method, a foreign host, no TLS.
-
-        `variant` is that of `asked_of` for an answer of the API, and empty for a page.
-        """
+    async def answer(self, asked: Asked) -> RawAnswer | None:
+        """The page or answer; None if Django must give it: nothing public, another method, a foreign host, no TLS."""
+        method, path, host, headers, query, variant = asked
         # There are too many parts of lists to keep them.
         if (
             (not variant and PUBLIC_PAGE.fullmatch(path) is None)
@@ -106,7 +105,7 @@ class Shells:
             or not is_for_memory(method, host, headers)
         ):
             return None
-        if found := self.find(method=method, path=path, host=host, headers=headers, variant=variant):
+        if found := self.find(asked):
             return found
         key = key_of(path, headers) if path == "/" else path + variant
         return await self._renewed(key, host=host, headers=headers)
@@ -193,8 +192,8 @@ def once_more(shell: Shell, headers: Headers) -> RawAnswer:
     return shell.answer(headers)
 
 
-def asked_of(scope: Any, path: str, headers: dict[str, str]) -> dict[str, Any] | None:
-    """The arguments of `find` and `answer` for a page, or for a list of the API; None if Django must answer."""
+def asked_of(scope: Any, path: str, headers: dict[str, str]) -> Asked | None:
+    """For a page, or for a list of the API; None if Django must answer."""
     of_api = is_of_api(path)
     # First: open pages ask for live figures each second, and those are not here.
     if of_api and PUBLIC_ANSWER.fullmatch(path) is None:
@@ -204,8 +203,7 @@ def asked_of(scope: Any, path: str, headers: dict[str, str]) -> dict[str, Any] |
         variant = variant_of(headers, host) if is_ordinary(scope, headers) else ""
         if not variant:
             return None
-    query = scope.query_string
-    return {"method": scope.method, "path": path, "host": host, "headers": headers, "query": query, "variant": variant}
+    return scope.method, path, host, headers, scope.query_string, variant
 
 
 def variant_of(headers: Headers, host: str) -> str:

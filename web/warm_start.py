@@ -111,7 +111,7 @@ class WarmStart:
         if self._gate:
             self._gate.watch(sales.item_ids)
         for path in pages_in_all_languages(sales.paths)[:PAGES_MAX]:
-            await self._pages.answer(method="GET", path=path, host=own_host(), headers=AS_A_PROXY)
+            await self._pages.answer(("GET", path, own_host(), AS_A_PROXY, "", ""))
         ends_s = time.monotonic() + GATE_SECONDS_MAX
         while self._gate and not self._gate.knows(sales.item_ids) and time.monotonic() < ends_s:
             await asyncio.sleep(0.02)

@@ -71,7 +71,7 @@ class Visitors:
     def start(self, path: str = "/", *, method: str = "GET", host: str = HOST, **headers: str) -> Visit:
         named = {name.replace("_", "-"): value for name, value in {"host": host, **headers}.items()}
         asked = asked_of(Scope(method, path, headers=named), path, named)
-        return self.loop.create_task(self.shells.answer(**asked) if asked else nothing())
+        return self.loop.create_task(self.shells.answer(asked) if asked else nothing())
 
     def wait(self, *visits: Visit) -> list[RawAnswer | None]:
         return self.loop.run_until_complete(asyncio.wait_for(asyncio.gather(*visits), timeout=20))
