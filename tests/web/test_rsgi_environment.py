@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 
-from web.wsgi_request import environ_of
+from web.reservations.calls import read_call
+from web.wsgi_request import environ_of, headers_of
 
 
 def request(path: str, *, headers: Sequence[tuple[str, str]] = (), **more: Any) -> WSGIRequest:
@@ -45,6 +46,15 @@ def test_repeated_headers_are_joined() -> None:
     seen = request("/", headers=[*headers, ("cookie", "a=1"), ("cookie", "b=2")])
     assert seen.META["HTTP_X_FORWARDED_FOR"] == "1.1.1.1,2.2.2.2"
     assert seen.COOKIES == {"a": "1", "b": "2"}
+
+
+def test_a_call_with_a_header_that_came_twice_is_for_a_view() -> None:
+    path, headers = "/api/v1/sale-items/7/live/", [("host", "shop.example"), ("accept", "*/*")]
+    for more, is_ordinary in (([], True), ([("accept", "*/*")], False)):
+        found = SimpleNamespace(items=lambda more=more: [*headers, *more])
+        scope = SimpleNamespace(method="GET", query_string="", authority=None, scheme="http", headers=found)
+        call = read_call(scope, path, headers_of(scope), b"")  # type: ignore[arg-type]
+        assert (call is not None) is is_ordinary
 
 
 def test_a_header_with_an_underscore_is_dropped() -> None:

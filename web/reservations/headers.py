@@ -102,8 +102,7 @@ class ViewAnswers:
         status, header_list, body = answer
         headers = dict(header_list)
         language = headers.get("Content-Language")
-        is_long = len("".join(filter(None, call.context))) > CONTEXT_LENGTH_MAX
-        if language is None or is_long or not UNREPEATABLE.isdisjoint(headers):
+        if language is None or is_long(call.context) or not UNREPEATABLE.isdisjoint(headers):
             return
         word = word_of(call.kind, status, headers, body)
         if word is None:
@@ -115,6 +114,11 @@ class ViewAnswers:
         template = self._templates.setdefault(template, template)
         known = self._known.get(call.context, LearntHeaders(language))
         self._known[call.context] = LearntHeaders(language, {**known.templates, (call.kind, word): template})
+
+
+def is_long(context: tuple[str | None, ...]) -> bool:
+    """Whether the context is too long to be remembered."""
+    return len("".join(filter(None, context))) > CONTEXT_LENGTH_MAX
 
 
 def word_of(kind: Kind, status: int, headers: dict[str, str], body: bytes) -> str | None:

@@ -19,7 +19,7 @@ from shop.http.request_log import HEADER as REQUEST_ID
 from web.reservations import calls
 from web.reservations.calls import OrdinaryCall
 from web.reservations.gate import Gate
-from web.reservations.headers import ViewAnswers
+from web.reservations.headers import ViewAnswers, is_long
 from web.reservations.rooms import Rooms
 from web.reservations.snapshots import Snapshot, Snapshots
 from web.wsgi_request import RawAnswer, headers_of
@@ -116,7 +116,7 @@ class Shadow:
 
     def follow(self, scope: Scope, body: bytes, view: RawAnswer) -> None:
         call = read_call(scope, body)
-        if call is None:
+        if call is None or is_long(call.context):
             self.answered.append(False)
             return
         self.views.learn(call, view)
