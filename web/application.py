@@ -68,6 +68,7 @@ class FrontDoor:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Called by granian in each of its processes, before the process takes connections."""
         loop.run_until_complete(self._warm_start.run())
+        loop.set_task_factory(begun_at_once)
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         try:
@@ -191,6 +192,16 @@ class FrontDoor:
         task = asyncio.create_task(ask())
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
+
+
+def begun_at_once(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
+    """A task that runs up to its first wait when it is made: a request that memory answers is answered by then.
+
+    granian makes a task for each request. Without this, it would wait for its turn in the event loop first, which took
+    a sixth of the time of an answer from memory. (The idea is that of `asyncio.eager_task_factory`, which does not know
+    the arguments of uvloop.)
+    """
+    return asyncio.Task(coroutine, loop=loop, **{**more, "eager_start": True})
 
 
 def refusal(environ: dict[str, Any], *, status: int, is_body_unread: bool = False) -> RawAnswer:

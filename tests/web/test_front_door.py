@@ -13,7 +13,7 @@ from seckill.live.answer_counts import AnswerCounts
 from seckill.passes import passes
 from seckill.store.pipeline.asking import Pipelines
 from tests.web.reservations.shadow import Scope
-from web.application import FrontDoor
+from web.application import FrontDoor, begun_at_once
 from web.board.answers import BoardAnswers
 from web.lanes import Lane, LaneFull
 from web.reservations.gate import Gate
@@ -82,6 +82,24 @@ def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = M
     asyncio.run(door.__rsgi__(scope, protocol))  # type: ignore[arg-type]
     assert protocol.answer is not None
     return protocol.answer
+
+
+def test_a_request_that_need_not_wait_is_answered_before_the_next_turn_of_the_event_loop() -> None:
+    async def answer(protocol: Protocol, *, waits: bool) -> None:
+        await asyncio.sleep(0) if waits else None
+        protocol.response_bytes(200, [], b"")
+
+    async def answered_at_once(*, waits: bool) -> bool:
+        asyncio.get_running_loop().set_task_factory(begun_at_once)
+        protocol = Protocol()
+        task = asyncio.create_task(answer(protocol, waits=waits))
+        was_answered = protocol.answer is not None
+        await task
+        assert protocol.answer is not None
+        return was_answered
+
+    assert asyncio.run(answered_at_once(waits=False))
+    assert not asyncio.run(answered_at_once(waits=True))
 
 
 class Broken:

@@ -20,6 +20,7 @@ from tests.live_shop import live_processes, live_web, status_of
 from tests.own_store import as_reservation_store, running, silent_server
 from tests.steps.shop import make_item
 from web.lanes import Lane
+from web.shells import Asked
 from web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
 
 # With a margin for a busy machine.
@@ -32,8 +33,8 @@ class Pages:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    async def answer(self, *, method: str, path: str, host: str, headers: Any, query: str = "") -> object:
-        self.paths.append(path)
+    async def answer(self, asked: Asked) -> object:
+        self.paths.append(asked[1])
         return None
 
 

@@ -31,8 +31,6 @@ INTERVAL_SECONDS = 0.05
 AGE_SECONDS_MAX = 0.09
 # An item without a call for so long is no longer read.
 ASKED_SECONDS = 10.0
-# Its reader was woken for a call since, and goes on longer than this.
-WAKE_AGAIN_SECONDS = 1.0
 # How long a failure counts. The next attempt may take two seconds (PROBE_SECONDS_MAX), and decides again.
 AWAY_SECONDS = 3.0
 # So many items are read in one round trip, with a clock of their own. Some hundred microseconds of the server's time.
@@ -89,10 +87,10 @@ class Snapshots:
 
     def watch(self, item_id: int) -> None:
         """Read the item from now on, as long as calls for it come."""
-        now_s, asked_s = self.clock_s(), self._asked_s.get(item_id)
+        now_s, snapshot = self.clock_s(), self._snapshots.get(item_id)
         self._asked_s[item_id] = now_s
-        # Each yes watches its item.
-        if asked_s is None or now_s - asked_s > WAKE_AGAIN_SECONDS:
+        # Each yes watches its item, which most often is being read.
+        if snapshot is None or now_s - snapshot.clock.sent_s > AGE_SECONDS_MAX:
             self._wake_reader(server_of(item_id))
 
     def find(self, item_id: int, *, age_seconds_max: float = AGE_SECONDS_MAX) -> Snapshot | Away | None:
