@@ -16,7 +16,7 @@ HALF_BITS_MIN = 4
 
 # A place is asked for again and again. In the memory of a process, one takes a tenth of a kilobyte.
 @lru_cache(maxsize=20_000)
-def place_of(arrival: int, *, early: int, key: bytes) -> int:
+def place_of(arrival: int, early: int, key: bytes) -> int:
     """The place of the arrival, both counted from 0. `early` is how many came before the opening; later ones follow."""
     if arrival >= early:
         return arrival

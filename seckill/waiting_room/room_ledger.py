@@ -86,7 +86,7 @@ class Room:
 
     def place(self, arrival: int) -> int | None:
         """None before the opening."""
-        return None if self.early is None else place_of(arrival, early=self.early, key=self.key)
+        return None if self.early is None else place_of(arrival, self.early, self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """A daemon thread that starts when it is first needed, one in each process."""
 
+import os
 import threading
 from collections.abc import Callable
+from weakref import WeakSet
 
 import structlog
 
@@ -15,6 +17,8 @@ class LazyThread:
     in `step`, and after an attempt for which the process had no room.
     """
 
+    _all: "WeakSet[LazyThread]" = WeakSet()
+
     def __init__(self, step: Callable[[], object], *, name: str) -> None:
         self._step = step
         self._name = name
@@ -22,43 +26,64 @@ class LazyThread:
         self._wanted = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
+        # A thread has been woken and has not begun its step. Each call of a buyer asks this, and little else.
+        self._is_woken = False
+        self._all.add(self)
 
     def wake(self) -> None:
         """Have `step` called soon. Returns at once and never raises."""
-        if self._thread is None or not self._thread.is_alive():
-            self._start()
-        # Asking is cheaper than setting, and buyers' calls do it.
-        if not self._wanted.is_set():
-            self._wanted.set()
+        if self._is_woken:
+            return
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._start()
+            self._is_woken = self._thread is not None
+        self._wanted.set()
 
     def stop(self) -> None:
         """End the thread after its step, and wait for that unless the step itself calls. `wake` starts another one."""
         with self._lock:
             thread, self._thread = self._thread, None
+            self._is_woken = False
             self._stopped.set()
             self._wanted.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def _start(self) -> None:
-        with self._lock:
-            if self._thread is not None and self._thread.is_alive():
-                return
-            stopped = threading.Event()
-            thread = threading.Thread(target=self._run, args=(stopped,), name=self._name, daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:
-                # The process cannot start more threads, or is shutting down. The next `wake` tries again.
-                log.warning("thread_not_started", thread=self._name, error=repr(error))
-            else:
-                self._thread, self._stopped = thread, stopped
+        stopped = threading.Event()
+        thread = threading.Thread(target=self._run, args=(stopped,), name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The process cannot start more threads, or is shutting down. The next `wake` tries again.
+            log.warning("thread_not_started", thread=self._name, error=repr(error))
+            self._thread = None
+        else:
+            self._thread, self._stopped = thread, stopped
 
     def _run(self, stopped: threading.Event) -> None:
-        while True:
-            self._wanted.wait()
-            if stopped.is_set():
-                return
-            # Cleared before the step: a `wake` during it asks for another one.
-            self._wanted.clear()
-            self._step()
+        try:
+            while True:
+                self._wanted.wait()
+                if stopped.is_set():
+                    return
+                # Before the step: a `wake` during it asks for another one.
+                self._wanted.clear()
+                self._is_woken = False
+                self._step()
+        finally:
+            # After an error: the next `wake` starts a thread.
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    self._thread = None
+                self._is_woken = False
+
+    @classmethod
+    def _after_fork(cls) -> None:
+        """The threads are the parent's."""
+        for one in cls._all:
+            one._is_woken = False
+
+
+os.register_at_fork(after_in_child=LazyThread._after_fork)

@@ -115,8 +115,11 @@ class Gate:
         return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
 
     def must_ask(self, call: OrdinaryCall) -> bool:
-        """Whether a view must be asked which items the sale has, though the gate has answered. True once in a while."""
-        sale = self._sales.get(call.object_id) if call.kind is Kind.SALE_LIVE else None
+        """Whether a view must be asked which items the sale of a call for SALE_LIVE has, though the gate has answered.
+
+        True once in a while.
+        """
+        sale = self._sales.get(call.object_id)
         now_s = self._snapshots.clock_s() if sale else 0.0
         if sale is None or now_s < sale.ask_again_s:
             return False

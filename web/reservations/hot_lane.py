@@ -72,7 +72,7 @@ class HotLane:
 
     def must_ask_view(self, call: OrdinaryCall) -> bool:
         """Whether a view must be asked too, though there is an answer from memory."""
-        return self._gate is not None and self._gate.must_ask(call)
+        return call.kind is Kind.SALE_LIVE and self._gate is not None and self._gate.must_ask(call)
 
     async def ask(self, call: OrdinaryCall) -> RawAnswer | None:
         """The reservation store's answer to a call with a pass. A view asked afterwards may repeat what was done."""
