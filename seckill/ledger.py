@@ -34,7 +34,7 @@ from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
 from seckill.store.pipeline.asking import Pipelines
-from shop.configuration.quick_settings import quick_settings
+from shop.configuration.quick_setting import setting
 
 # The words after which a reservation is in the store that was not there before.
 NEW_YES = (Outcome.RESERVED, Readmitted.READMITTED)
@@ -126,7 +126,7 @@ class Counters:
     @property
     def backlog_full(self) -> bool:
         """Whether so many reservations wait to become orders that reserve.lua refuses new ones."""
-        most: int = quick_settings.SECKILL_BACKLOG_MAX
+        most: int = setting("SECKILL_BACKLOG_MAX")
         return self.backlog >= most
 
     @property
@@ -146,7 +146,7 @@ def readmit(
     """Hold the units of a receipt again, whose reservation the store has lost. Idempotent by `reservation_id`."""
     keys = keys_of(item_id)
     slots = (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest)
-    args = (str(reservation_id), buyer_id, units, reserved_ms, deadline_ms, quick_settings.SECKILL_BACKLOG_MAX)
+    args = (str(reservation_id), buyer_id, units, reserved_ms, deadline_ms, setting("SECKILL_BACKLOG_MAX"))
     return Readmitted(ask_for_yes(scripts.READMIT, item_id=item_id, keys=slots, args=args)[0])
 
 
@@ -183,7 +183,7 @@ def reserve_slots(
     keys = keys_of(item_id)
     return (
         (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest),
-        (str(reservation_id), buyer_id, units, quick_settings.SECKILL_BACKLOG_MAX),
+        (str(reservation_id), buyer_id, units, setting("SECKILL_BACKLOG_MAX")),
     )
 
 

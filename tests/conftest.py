@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib import admin
-from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
@@ -24,7 +23,6 @@ from seckill.store import failures
 from seckill.waiting_room.presence import presence
 from shop.background import queued_tasks
 from shop.catalogue import category_tree
-from shop.configuration.quick_settings import quick_settings
 from shop.http import health, rate_limits
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
@@ -60,14 +58,9 @@ def pytest_configure() -> None:
     scrape.SCRAPE_SECONDS = health.ANSWER_SECONDS = figures.ANSWER_SECONDS = home_figures.ANSWER_SECONDS = 10.0
     call_bound.web_calls.slow_seconds = 10.0
     empty_tables.use_for_all_tests()
-    setting_changed.connect(forget_setting)
     _settings_of_the_run.append(all_settings._wrapped)
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
     os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))
-
-
-def forget_setting(*, setting: str, **_more: object) -> None:
-    vars(quick_settings).pop(setting, None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

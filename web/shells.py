@@ -19,7 +19,7 @@ from django.http.request import split_domain_port, validate_host
 from django.utils.translation import get_language_from_request
 
 from shop.background import outages
-from shop.configuration.quick_settings import quick_settings
+from shop.configuration.quick_setting import setting
 from shop.http.request_log import RENDERING
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.addresses import LIST, PUBLIC_ANSWER, PUBLIC_PAGE
@@ -257,7 +257,7 @@ def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
 
 def is_for_memory(method: str, host: str, headers: Headers) -> bool:
     """Whether Django would give the page, and not refuse the method or the host, or redirect to TLS."""
-    if quick_settings.SECURE_SSL_REDIRECT and headers.get("x-forwarded-proto") != "https":
+    if setting("SECURE_SSL_REDIRECT") and headers.get("x-forwarded-proto") != "https":
         return False
     return method in ("GET", "HEAD") and is_own_host(host)
 

@@ -23,7 +23,7 @@ from seckill.guards.pass_guards import GuardedCall, GuardRefused
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale
 from seckill.passes import unpaid_holds
-from shop.configuration.quick_settings import quick_settings
+from shop.configuration.quick_setting import setting
 from shop.http.rate_limits import take
 from shop.times.timestamps import now_ms
 
@@ -139,7 +139,7 @@ def item_id_of(reservation_id: UUID) -> int:
 
 def keys() -> list["Key"]:
     """The current key, then the fallback keys."""
-    return keys_of_secrets(PURPOSE, quick_settings.SECRET_KEY, *quick_settings.SECRET_KEY_FALLBACKS)
+    return keys_of_secrets(PURPOSE, setting("SECRET_KEY"), *setting("SECRET_KEY_FALLBACKS"))
 
 
 class Key(NamedTuple):

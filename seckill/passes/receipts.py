@@ -13,7 +13,7 @@ from uuid import UUID
 
 from seckill.ledger import Reservation
 from seckill.passes.passes import Key, Pass, item_id_of, keys_of_secrets, signature
-from shop.configuration.quick_settings import quick_settings
+from shop.configuration.quick_setting import setting
 
 PURPOSE = "seckill.receipts"
 # The receipt as text: version, key id, reservation id, buyer id, units, price of one in minor units, currency, deadline
@@ -55,7 +55,7 @@ class NamedKey(NamedTuple):
 
 def issue(*, pass_: Pass, reservation_id: str, reservation: Reservation) -> str:
     """The receipt of a yes, the same each time. `reservation_id` is that of the pass as text, which callers have."""
-    name, key = named_keys(quick_settings.SECRET_KEY)[0]
+    name, key = named_keys(setting("SECRET_KEY"))[0]
     body = (
         f"r1.{name}.{reservation_id}.{pass_.buyer_id}.{reservation.units}.{reservation.price_minor}"
         f".{reservation.currency}.{reservation.deadline_ms}"
@@ -69,7 +69,7 @@ def read(text: str) -> Receipt:
     if match is None:
         raise ReceiptInvalid
     body, name, reservation_id, buyer, units, price, currency, deadline, signed = match.groups()
-    for key in named_keys(quick_settings.SECRET_KEY, *quick_settings.SECRET_KEY_FALLBACKS):
+    for key in named_keys(setting("SECRET_KEY"), *setting("SECRET_KEY_FALLBACKS")):
         if key.id == name and hmac.compare_digest(signed, signature(body.encode(), key.key)):
             return Receipt(UUID(reservation_id), int(buyer), int(units), int(price), currency, int(deadline))
     raise ReceiptInvalid

@@ -13,7 +13,7 @@ from django.core.cache import cache
 
 from shop.background.lazy_thread import LazyThread
 from shop.background.outages import AWAY, go_on, wait
-from shop.configuration.quick_settings import quick_settings
+from shop.configuration.quick_setting import setting
 
 KEY = "seckill.yes_replicas"
 READ_SECONDS = 1.0
@@ -35,7 +35,7 @@ known = Known()
 
 def yes_replicas() -> int:
     """Returns at once, with what was read within the last seconds."""
-    most: int = quick_settings.SECKILL_YES_REPLICAS
+    most: int = setting("SECKILL_YES_REPLICAS")
     if not most:
         return 0
     now_s = time.monotonic()
@@ -48,7 +48,7 @@ def yes_replicas() -> int:
 
 def yes_replicas_now() -> int:
     """For judging servers, and for people: the copy is read before the answer."""
-    if quick_settings.SECKILL_YES_REPLICAS:
+    if setting("SECKILL_YES_REPLICAS"):
         read()
     return yes_replicas()
 

@@ -21,7 +21,7 @@ from seckill.passes import passes
 from seckill.passes.passes import item_id_of
 from seckill.waiting_room import place_tokens
 from seckill.waiting_room.place_tokens import PlaceToken
-from shop.configuration.quick_settings import quick_settings
+from shop.configuration.quick_setting import setting
 from web.addresses import ITEM_CALL, ME, STATUS
 from web.wsgi_request import REPEATED
 
@@ -127,7 +127,7 @@ def read_reservation_call(
     item_id: int, headers: dict[str, str], context: tuple[str | None, ...], body: bytes
 ) -> OrdinaryCall | None:
     # The view compares the pass with the session.
-    if headers.get("accept") not in ACCEPT or quick_settings.SESSION_COOKIE_NAME in headers.get("cookie", ""):
+    if headers.get("accept") not in ACCEPT or setting("SESSION_COOKIE_NAME") in headers.get("cookie", ""):
         return None
     units = read_units(body) if is_json(headers, body) else None
     if units is None:
@@ -198,7 +198,7 @@ def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...]:
 
 def chosen_language(cookies: str | None) -> str | None:
     """What the cookie of the language says, which may be anything."""
-    name = quick_settings.LANGUAGE_COOKIE_NAME
+    name = setting("LANGUAGE_COOKIE_NAME")
     return parse_cookie(cookies).get(name) if cookies is not None and name in cookies else None
 
 
