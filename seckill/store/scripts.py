@@ -128,7 +128,7 @@ def packed_command(*words: str | int) -> bytes:
 
 def as_text(reply: Any) -> list[str]:
     """A script's array of bulk strings and integers, as text."""
-    return [part.decode() if isinstance(part, bytes) else str(part) for part in reply]
+    return [part.decode() if type(part) is bytes else str(part) for part in reply]
 
 
 PUBLISH = Script("publish")
