@@ -10,6 +10,7 @@ no way to stop waiting.
 """
 
 import asyncio
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
@@ -68,7 +69,9 @@ class FrontDoor:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Called by granian in each of its processes, before the process takes connections."""
         loop.run_until_complete(self._warm_start.run())
-        loop.set_task_factory(begun_at_once)
+        # Python 3.11 has no tasks that begin at once.
+        if sys.version_info >= (3, 12):
+            loop.set_task_factory(begun_at_once)
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         try:
