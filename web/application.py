@@ -200,9 +200,8 @@ class FrontDoor:
 def begun_at_once(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
     """A task that runs up to its first wait when it is made: a request that memory answers is answered by then.
 
-    granian makes a task for each request. Without this, it would wait for its turn in the event loop first, which took
-    a sixth of the time of an answer from memory. (The idea is that of `asyncio.eager_task_factory`, which does not know
-    the arguments of uvloop.)
+    granian makes a task for each request. Without this, it would wait for its turn in the event loop first. (The idea
+    is that of `asyncio.eager_task_factory`, which does not know the arguments of uvloop.)
     """
     return asyncio.Task(coroutine, loop=loop, **{**more, "eager_start": True})
 
