@@ -46,6 +46,22 @@ def test_each_name_is_written_where_it_is_set(generated: str) -> None:
     assert not [name(path) for path in MODULES if generated in path.read_text()]
 
 
+def test_no_field_has_a_default_that_the_oldest_python_refuses() -> None:
+    """Python 3.11 calls a mapping proxy mutable: a module with such a dataclass cannot be imported there."""
+    refused = []
+    for path in FILES:
+        text = path.read_text()
+        names = ["MappingProxyType", *re.findall(r"^(\w+)(?::[^=]+)? = MappingProxyType\(", text, re.MULTILINE)]
+        default = re.compile(rf"(?:field\(default=)?(?:{'|'.join(names)})\b")
+        fields = [node for found in ast.walk(ast.parse(text)) if isinstance(found, ast.ClassDef) for node in found.body]
+        refused += [
+            f"{name(path)}:{node.lineno}"
+            for node in fields
+            if isinstance(node, ast.AnnAssign) and node.value and default.match(ast.unparse(node.value))
+        ]
+    assert not refused
+
+
 def test_modules_are_short() -> None:
     lengths = {name(path): lines_of(path) for path in MODULES}
     assert not {path: lines for path, lines in lengths.items() if lines > MODULE_LINES_MAX}

@@ -7,7 +7,6 @@ view gives the first answer of each kind to calls with the same context, and the
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from seckill.outcomes import Outcome
 from shop.http.problems import CONTENT_TYPE
@@ -76,15 +75,12 @@ class Rendered:
         return kept[1]
 
 
-NONE: Mapping[tuple[Kind, str], HeaderTemplate] = MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class LearntHeaders:
     """The answers in one context: the language, and the templates by kind of call and word."""
 
     language: str
-    templates: Mapping[tuple[Kind, str], HeaderTemplate] = field(default=NONE)
+    templates: Mapping[tuple[Kind, str], HeaderTemplate] = field(default_factory=dict)
 
 
 class ViewAnswers:
