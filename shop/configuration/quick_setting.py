@@ -1,7 +1,7 @@
 """The value of a setting, for the calls of a stampede.
 
-Each look at an attribute of Django's object runs a function of Python: a call to reserve had several of them, 5 % of its
-time. But that object keeps each value in a dict after the first look, and forgets it where the setting changes
+Each look at an attribute of Django's object runs a function of Python: a call to reserve had several, 5 % of its time.
+But that object keeps each value in a dict after the first look, and forgets it where the setting changes
 (`LazySettings` in django/conf). Here the dict is looked at first.
 """
 
