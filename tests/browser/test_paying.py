@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 
 from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger
@@ -213,6 +213,20 @@ def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
     expect(page.locator("[data-buy]")).to_contain_text("Waiting for the start")
     saved = Address.objects.get()
     assert (saved.region, saved.city, saved.district, saved.is_default) == ("浙江省", "杭州市", "西湖区", True)
+
+
+def test_a_province_that_is_chosen_before_the_scripts_have_come_has_its_cities(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User
+) -> None:
+    sign_in(page.context, buyer)
+    held: list[Route] = []
+    page.route("**/htmx*", lambda route: held.append(route))
+    page.goto(f"{live_shop}/accounts/addresses/new/", wait_until="commit")
+    page.select_option("[name=region]", "浙江省")
+    assert page.locator("select[name=city]").count() == 0
+    held[0].continue_()
+    page.select_option("select[name=city]", "杭州市")
+    page.select_option("select[name=district]", "西湖区")
 
 
 def test_an_address_that_is_saved_while_the_page_asks_is_heard_of(

@@ -46,3 +46,12 @@ document.getElementById("sales")?.addEventListener("countdown-over", () => {
   const wait = RELOAD_MS_MIN + Math.random() * RELOAD_MS_SPREAD;
   setTimeout(() => document.body.dispatchEvent(new Event("sale-phase-changed")), wait);
 });
+
+// After htmx has looked at the page: a province that was chosen before then, or that the browser has restored, has not
+// asked for its cities.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const select of document.querySelectorAll("#address-fields select")) {
+    const shown = select.querySelector("option[selected]") ?? select.options[0];
+    if (shown && !shown.selected) select.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+});
