@@ -31,7 +31,7 @@ class Outcome(StrEnum):
     __hash__ = str.__hash__
 
 
-# As `Outcome(word)`, in a seventh of the time.
+# As `Outcome(word)`, which takes 0.3 µs: fourteen times as long.
 BY_WORD = {outcome.value: outcome for outcome in Outcome}
 # These answers contain the units and the deadline of a hold; the first two tell the buyer yes.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
