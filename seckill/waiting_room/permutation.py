@@ -6,6 +6,7 @@ place is stored, and with the key anybody can compute each of them (docs/fairnes
 """
 
 import hashlib
+from array import array
 from functools import lru_cache
 
 # As many as the format-preserving ciphers have that NIST recommends for small ranges (SP 800-38G: eight and ten).
@@ -46,27 +47,30 @@ def half_bits_of(early: int) -> int:
 def encrypted(number: int, *, half_bits: int, key: bytes) -> int:
     mask = (1 << half_bits) - 1
     left, right = number >> half_bits, number & mask
-    for round_number in range(ROUNDS):
-        left, right = right, left ^ scrambled(right, round_number, key) & mask
+    for scrambled in round_tables(key, half_bits):
+        left, right = right, left ^ scrambled[right]
     return left << half_bits | right
 
 
 def decrypted(number: int, *, half_bits: int, key: bytes) -> int:
     mask = (1 << half_bits) - 1
     left, right = number >> half_bits, number & mask
-    for round_number in reversed(range(ROUNDS)):
-        left, right = right ^ scrambled(left, round_number, key) & mask, left
+    for scrambled in reversed(round_tables(key, half_bits)):
+        left, right = right ^ scrambled[left], left
     return left << half_bits | right
 
 
-def scrambled(half: int, round_number: int, key: bytes) -> int:
-    """32 bits that only a holder of the key can compute."""
-    digest = keyed(key).copy()
+# A half of a number has so few values that all of them are scrambled once: 2,560 for twenty thousand people, which
+# takes three milliseconds. Then a place takes a tenth of what it takes to hash in each round.
+@lru_cache(maxsize=100)
+def round_tables(key: bytes, half_bits: int) -> list[array[int]]:
+    """For each round the scrambled values of all halves, which only a holder of the key can compute."""
+    mask, keyed = (1 << half_bits) - 1, hashlib.sha256(key)
+    return [array("L", [scrambled(half, number, keyed) & mask for half in range(mask + 1)]) for number in range(ROUNDS)]
+
+
+def scrambled(half: int, round_number: int, keyed: "hashlib._Hash") -> int:
+    """32 bits. `keyed` is SHA-256 that has taken in the key."""
+    digest = keyed.copy()
     digest.update(b"%d:%d" % (round_number, half))
     return int.from_bytes(digest.digest()[:4])
-
-
-@lru_cache(maxsize=100)
-def keyed(key: bytes) -> "hashlib._Hash":
-    """SHA-256 that has taken in the key, which has 32 bytes."""
-    return hashlib.sha256(key)
