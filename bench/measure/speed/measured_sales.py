@@ -106,21 +106,21 @@ def item_not_open() -> SaleItem:
     return item
 
 
-@cache
-def place_tokens_of_crowd() -> tuple[Sale, list[str]]:
-    """A sale with a waiting room of twenty thousand early arrivals, and the tokens of some thousand of them."""
-    now = timezone.now()
-    variant = make_load_product(name="Waiting", slug=f"{SLUG_PREFIX}waiting", price_minor=PRICE_MINOR, units=100)
-    sale = Sale.objects.create(
+def place_tokens_of_crowd() -> tuple[SaleItem, list[str]]:
+    """A new sale with a waiting room of twenty thousand early arrivals, and the tokens of some thousand of them.
+
+    New for each round: after some minutes the first places have lapsed, and a view answers their holders.
+    """
+    item = open_load_sale(
         name="Waiting",
-        opens_at=now - timedelta(minutes=1),
-        closes_at=now + timedelta(seconds=OPEN_SECONDS),
-        listed=False,
+        quantity=100,
+        per_buyer_max=1,
+        open_seconds=OPEN_SECONDS,
+        hold_seconds=3_600,
+        opens_in_seconds=-60,
         admission=Sale.Admission.WAITING_ROOM,
-        pace=1,
     )
-    SaleItem.objects.create(sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
-    publish_sale(sale_id=sale.pk)
+    sale = item.sale
     key = bytes.fromhex(WaitingRoom.objects.get(sale=sale).key)
     room_ledger.open_room(
         sale_id=sale.pk,
@@ -130,7 +130,7 @@ def place_tokens_of_crowd() -> tuple[Sale, list[str]]:
     for arrival, account_id in enumerate(refused_buyer_ids()):
         room_ledger.arrive(sale_id=sale.pk, account_id=account_id, claimed=arrival)
         tokens.append(place_tokens.issue(sale_id=sale.pk, account_id=account_id, arrival=arrival))
-    return sale, tokens
+    return item, tokens
 
 
 def new_item(name: str, *, quantity: int) -> SaleItem:

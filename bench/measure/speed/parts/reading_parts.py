@@ -25,12 +25,14 @@ def sale_live(server: Server) -> Sample:
 
 def place(server: Server) -> Sample:
     """Each request is another person's, some thousand in turn."""
-    sale, tokens = measured_sales.place_tokens_of_crowd()
+    item, tokens = measured_sales.place_tokens_of_crowd()
     file = server.directory / "place-tokens.txt"
     file.write_text("\n".join(tokens))
-    path = reverse("api-queue", args=[sale.pk])
+    path = reverse("api-queue", args=[item.sale_id])
     ask = Ask(path=path, headers={"Authorization": f"Place {tokens[0]}"})
-    return measure_ask(server, ask, load=Load(url=server.url(path), script="places", arguments=(str(file),)))
+    sample = measure_ask(server, ask, load=Load(url=server.url(path), script="places", arguments=(str(file),)))
+    measured_sales.retire(item)
+    return sample
 
 
 def page(address: str, server: Server) -> Sample:
