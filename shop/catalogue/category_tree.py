@@ -68,9 +68,9 @@ class CategoryMenu:
         self._tops: list[Category] = []
         self._fresh_until_s = 0.0
 
-    def read(self) -> list[Category]:
-        """In one query."""
-        self._tops = CategoryTree().tops
+    def read(self, tree: CategoryTree | None = None) -> list[Category]:
+        """From the tree, if the page has read it already; else in one query."""
+        self._tops = (tree or CategoryTree()).tops
         self._fresh_until_s = time.monotonic() + FRESH_SECONDS
         return self._tops
 

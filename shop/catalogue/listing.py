@@ -1,5 +1,6 @@
 """Which products a list shows, and in which order. The pages and the API both ask here."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -57,33 +58,43 @@ def buyable_variants() -> "QuerySet[Variant]":
 
 def find_page(wanted: ProductFilter, *, page: int, size: int) -> ProductPage:
     """Page number `page`, from 1. Empty with a count of 0 where there is none, or beyond the last one."""
-    found = matching_entries(wanted)
+    for found in matching_entries(wanted):
+        rows = numbers_of(wanted, found, page=page, size=size)
+        # Beyond the last page of what was found, nothing is forgiven.
+        if rows or (page > 1 and found.entries.exists()):
+            return ProductPage(products_of([pk for pk, _ in rows]), rows[0][1] if rows else 0, found.forgiven)
+    return ProductPage()
+
+
+def numbers_of(wanted: ProductFilter, found: Found, *, page: int, size: int) -> list[tuple[int, int]]:
+    """The numbers of the page's products in their order, each with the count of all pages."""
     # Only numbers are sorted and counted, in one pass. The products of the page are fetched by their numbers: together
     # with its product, each entry would take as long again, and a search has thousands.
     first, ordering = (page - 1) * size, ordering_of(wanted, found)
     # The count of all rows. The window has the order of the list so that PostgreSQL works out what it sorts by before
     # it keeps the rows for counting: otherwise it keeps their texts too, which for ten thousand go to the disk.
     count = Window(Count("pk"), order_by=ordering, frame=RowRange())
-    rows = list(
+    return list(
         found.entries.annotate(count=count).order_by(*ordering).values_list("pk", "count")[first : first + size]
     )
-    if not rows:
-        return ProductPage(forgiven=found.forgiven)
-    shown = {
-        product.pk: product
-        for product in with_parts(visible_products().using(reading_alias()).filter(pk__in=[pk for pk, _ in rows]))
-    }
-    return ProductPage([shown[pk] for pk, _ in rows if pk in shown], rows[0][1], found.forgiven)
 
 
-def matching_entries(wanted: ProductFilter) -> Found:
+def products_of(pks: list[int]) -> list[Product]:
+    """In this order. One that has just been hidden is left out."""
+    products = with_parts(visible_products().using(reading_alias()).filter(pk__in=pks)) if pks else ()
+    shown = {product.pk: product for product in products}
+    return [shown[pk] for pk in pks if pk in shown]
+
+
+def matching_entries(wanted: ProductFilter) -> Iterable[Found]:
+    """What to show, best first; the later ones are for where the earlier have nothing (shop/search/query.py)."""
     entries = SearchEntry.objects.using(reading_alias()).filter(is_visible=True)
     if wanted.min_price_minor is not None or wanted.max_price_minor is not None or wanted.only_available:
         entries = entries.filter(Exists(matching_variants(wanted).filter(product=OuterRef("pk"))))
     if wanted.category_ids is not None:
         entries = entries.filter(product__category__in=wanted.category_ids)
     if wanted.typed is None:
-        return Found(entries)
+        return [Found(entries)]
     return search(entries, wanted.typed)
 
 

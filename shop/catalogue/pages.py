@@ -111,6 +111,7 @@ def show_list(
         "typed": typed,
         "query": typed or "",
         "category": shown,
+        "tree": tree,
         "path": tree.path_to(shown.parent_id) if shown else [],
         "branches": tree.branches(),
         "open_ids": {it.pk for it in tree.path_to(shown.pk)} if shown else set(),
@@ -144,12 +145,14 @@ def product(request: HttpRequest, slug: str) -> HttpResponse:
     offerings = offerings_of([shown])
     if not offerings:
         raise Http404
-    path = CategoryTree().path_to(shown.category_id)
+    tree = CategoryTree()
+    path = tree.path_to(shown.category_id)
     context: dict[str, Any] = {
         "product": shown,
         "offering": offerings[0],
         "pictures": list(shown.pictures.all()),
         "picture_of": picture_of(shown),
+        "tree": tree,
         "path": path,
         "data": product_data(offerings[0], path=path, address=f"{settings.SHOP_URL}{request.path}"),
     }

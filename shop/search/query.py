@@ -4,6 +4,7 @@ First exactly: every word must be there, with any ending. Only where that finds 
 so, words that a typo may have been meant to be (shop/search/spelling.py), Chinese with one character wrong.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery
@@ -47,19 +48,13 @@ class Found:
     forgiven: bool = False
 
 
-def search(entries: "QuerySet[SearchEntry]", typed: str) -> Found:
-    """Those of the entries that have all that was typed, or else those that come close. Nothing for nothing."""
+def search(entries: "QuerySet[SearchEntry]", typed: str) -> Iterator[Found]:
+    """Those of the entries that have all that was typed; then, for where these are none, those that come close."""
     text = fold(typed.replace("\0", " ")[:QUERY_CHARACTERS_MAX])
-    exact = exact_query(text)
-    if exact is None:
-        return Found(entries.none())
-    found = entries.filter(document=exact)
-    if found.exists():
-        return Found(found, exact)
-    close = close_query(text)
-    if close is None:
-        return Found(found, exact)
-    return Found(entries.filter(document=close), close, forgiven=True)
+    if exact := exact_query(text):
+        yield Found(entries.filter(document=exact), exact)
+        if close := close_query(text):
+            yield Found(entries.filter(document=close), close, forgiven=True)
 
 
 def exact_query(text: str) -> Query | None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -25,10 +26,10 @@ def item_of(numbers: dict[str, int], key: str) -> int | None:
     return numbers.get(key)
 
 
-@register.simple_tag
-def top_categories() -> list[Category]:
-    """For the header of a public page, in one query."""
-    return menu.read()
+@register.simple_tag(takes_context=True)
+def top_categories(context: Context) -> list[Category]:
+    """For the header of a public page."""
+    return menu.read(context.get("tree"))
 
 
 @register.simple_tag

@@ -5,15 +5,22 @@ from html import unescape
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
-from shop.models import Product, StockChange, Variant
+from shop.models import Product, SearchEntry, StockChange, Variant
+from shop.search.query import Found, search
 
 PLENTY = 1_000_000
+
+
+def found_among(entries: "QuerySet[SearchEntry]", typed: str) -> Found:
+    """What a list would show of these entries."""
+    return next((found for found in search(entries, typed) if found.entries.exists()), Found(entries.none()))
 
 
 def make_product(*, slug: str, price_minor: int, units: int = PLENTY, **fields: Any) -> Product:

@@ -6,17 +6,17 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from shop.catalogue.listing import ProductFilter, ProductPage, find_page
 from shop.models import Category, Product, SearchEntry, SearchWord, StockChange, Variant, write_entries
 from shop.models.search_words import fold, pieces_of
-from shop.search.query import search
 from shop.search.spelling import closest, typos_between
-from tests.steps.shop import make_product, variant_of
+from tests.steps.shop import found_among, goods, make_product, variant_of
 
 pytestmark = pytest.mark.django_db
 
 
 def found(typed: str) -> set[str]:
-    return set(search(SearchEntry.objects.all(), typed).entries.values_list("product__slug", flat=True))
+    return set(found_among(SearchEntry.objects.all(), typed).entries.values_list("product__slug", flat=True))
 
 
 def set_chinese(row: Any, **texts: str) -> None:
@@ -125,9 +125,17 @@ def test_a_known_word_and_a_short_one_are_not_corrected() -> None:
     assert closest("kett", ["keyboard"]) == []
 
 
+def test_beyond_the_last_page_nothing_is_forgiven() -> None:
+    goods("lamp")
+    goods("lampshade")
+    wanted = ProductFilter(typed="lamp")
+    assert [product.slug for product in find_page(wanted, page=1, size=1).products] == ["lamp"]
+    assert find_page(wanted, page=2, size=1) == ProductPage()
+
+
 def test_the_number_of_queries_does_not_grow_with_the_catalogue(django_assert_num_queries: object) -> None:
     for number in range(30):
         make_product(slug=f"tea-{number}", name=f"Tea {number}", price_minor=100)
     with connection.execute_wrapper(counting := Counting()):
-        list(search(SearchEntry.objects.all(), "tea").entries[:24])
+        list(found_among(SearchEntry.objects.all(), "tea").entries[:24])
     assert counting.calls == 2

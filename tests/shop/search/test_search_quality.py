@@ -7,7 +7,7 @@ from django.test import TestCase
 
 from shop.demo.loading import load_goods
 from shop.models import Category, Product, SearchEntry
-from shop.search.query import search
+from tests.steps.shop import found_among
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ def _catalogue(rows_of_the_file: None) -> None:
 
 
 def found(typed: str) -> list[str]:
-    found = search(SearchEntry.objects.all(), typed)
+    found = found_among(SearchEntry.objects.all(), typed)
     if found.query is None:
         return []
     rank = SearchRank(F("title"), found.query)
@@ -112,10 +112,10 @@ def test_a_name_counts_more_than_a_category_and_that_more_than_a_description() -
 
 def test_only_what_was_asked_for_counts_as_exact() -> None:
     everything = SearchEntry.objects.all()
-    assert not search(everything, "headphones").forgiven
-    assert search(everything, "headphobes").forgiven
+    assert not found_among(everything, "headphones").forgiven
+    assert found_among(everything, "headphobes").forgiven
     # A search in a part of the catalogue finds nothing else.
-    assert not search(SearchEntry.objects.filter(product__category__slug="bags"), "headphones").entries.exists()
+    assert not found_among(SearchEntry.objects.filter(product__category__slug="bags"), "headphones").entries.exists()
 
 
 @pytest.mark.parametrize("typed", ["茶", "tea"])
