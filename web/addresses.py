@@ -41,6 +41,8 @@ PUBLIC_ANSWER = re.compile(rf"/api/v1/(?:sales/|{SALE}|products/(?:{SLUG}/)?|cat
 PUBLIC_ANSWER_BEGINNINGS = ("/api/v1/sales/", "/api/v1/products/", "/api/v1/categories/")
 # The content of a list depends on its query, so a list is kept without a query only.
 LIST = re.compile(rf"/{LANGUAGE}(?:products/|categories/{SLUG}/)")
+# What a query chooses from: such answers are kept for a second.
+PART_OF_LIST = re.compile(rf"/{LANGUAGE}(?:search/|products/|categories/{SLUG}/)|/api/v1/(?:sales|products)/")
 
 
 # Public pages in memory, of which each process keeps fewer.

@@ -32,6 +32,7 @@ from web.board.answers import BEGINNING as BOARDS
 from web.board.answers import BoardAnswers
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
+from web.list_answers import ListAnswers, key_of_list
 from web.reservations.calls import ENDPOINTS, OrdinaryCall
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells, asked_of
@@ -51,14 +52,16 @@ class FrontDoor:
         lanes: list[Lane],
         hot_lane: HotLane,
         shells: Shells | None,
+        lists: ListAnswers | None,
         board_answers: BoardAnswers,
         warm_start: WarmStart,
     ) -> None:
-        """`shells` is None where all pages come from Django. `warm_start` runs before all requests."""
+        """`shells` and `lists` are None where all pages come from Django. `warm_start` runs before all requests."""
         self._wsgi = wsgi
         self._lanes = lanes
         self._hot_lane = hot_lane
         self._shells = shells
+        self._lists = lists
         self._board_answers = board_answers
         self._warm_start = warm_start
         self._bodies = Bodies()
@@ -83,8 +86,10 @@ class FrontDoor:
                         answer = self._shells.find(asked)
                         # What is not in memory, or too old, must be rendered first.
                         answer = answer or await self._shells.answer(asked)
-                        if answer is not None:
-                            endpoint_seconds.observe(endpoint_at(path), perf_counter() - began_s)
+                    if answer is None and self._lists is not None and (key := key_of_list(scope, path, headers)):
+                        answer = self._lists.find(key, headers) or await self._list_answer(key, scope, headers)
+                    if answer is not None:
+                        endpoint_seconds.observe(endpoint_at(path), perf_counter() - began_s)
                 except Exception:
                     self._faults.report("pages_failed")
             if answer is None:
@@ -148,12 +153,20 @@ class FrontDoor:
             self._board_answers.learn(scope, answer)
         return answer
 
+    async def _list_answer(self, key: str, scope: Scope, headers: dict[str, str]) -> RawAnswer:
+        lists = self._lists
+        assert lists is not None
+        return await lists.answer(key, headers, lambda: self._run(scope, lambda: lists.make(key, scope, headers)))
+
     async def _in_thread(
         self, scope: Scope, body: bytes, call: OrdinaryCall | None = None, *, began_s: float | None = None
     ) -> RawAnswer:
+        return await self._run(scope, lambda: self._hot_lane_or_django(call, scope, body, began_s), call)
+
+    async def _run(self, scope: Scope, work: Callable[[], RawAnswer], call: OrdinaryCall | None = None) -> RawAnswer:
         """The answer from a thread of the request's lane, or a refusal if it has no room."""
         try:
-            answer = await self._lane_of(scope).run(lambda: self._hot_lane_or_django(call, scope, body, began_s))
+            answer = await self._lane_of(scope).run(work)
             if answer[0] != 500:
                 return answer
         except LaneFull:

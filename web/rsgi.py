@@ -12,6 +12,7 @@ from web.application import FrontDoor
 from web.board.answers import BoardAnswers
 from web.board.pages import boards
 from web.lanes import lanes
+from web.list_answers import ListAnswers
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
@@ -29,6 +30,7 @@ application = FrontDoor(
     lanes=all_lanes,
     hot_lane=HotLane(views=views, pipelines=pipelines, gate=gate),
     shells=shells if settings.GATE else None,
+    lists=ListAnswers(wsgi_application) if settings.GATE else None,
     board_answers=BoardAnswers(boards.looked_at),
     warm_start=WarmStart(
         # The lanes with SQL that a crowd fills. The connections of the others are opened when they are needed.

@@ -36,7 +36,7 @@ class Shell:
 
 
 def page_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> Shell:
-    status, headers, body = answer
+    status, headers, body = answer = plain_of(answer)
     values = dict(headers)
     digest = values.get("ETag", "").strip('"')
     if not digest:
@@ -62,25 +62,30 @@ NOT_IN_304 = {"Content-Type", "Content-Encoding", "Allow", "Link", "Total-Count"
 
 def answer_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> Shell:
     """Of an answer that Django gave to a client that takes gzip; it does not zip short ones."""
-    status, headers, body = answer
+    _status, headers, _body = answer
     values = dict(headers)
     tag = values["ETag"].removeprefix("W/")
     vary = [name for name in values["Vary"].split(", ") if name != "Accept-Encoding"]
     of_304 = {"ETag": tag, "Content-Length": "0", "Vary": ", ".join(vary)}
-    plain = answer
-    if "Content-Encoding" in values:
-        text = gzip.decompress(body)
-        of_plain = {"ETag": tag, "Content-Length": str(len(text))}
-        named = [(name, of_plain.get(name, value)) for name, value in headers if name != "Content-Encoding"]
-        plain = status, named, text
     return Shell(
-        plain=plain,
+        plain=plain_of(answer),
         zipped=answer,
         not_modified=(304, [(name, of_304.get(name, value)) for name, value in headers if name not in NOT_IN_304], b""),
         tag_part=tag,
         rendered_s=rendered_s,
         ask_again_s=ask_again_s,
     )
+
+
+def plain_of(answer: RawAnswer) -> RawAnswer:
+    """The answer without zipping, and with the ETag that it has then."""
+    status, headers, body = answer
+    values = dict(headers)
+    if "Content-Encoding" not in values:
+        return answer
+    text = gzip.decompress(body)
+    of_plain = {"ETag": values["ETag"].removeprefix("W/"), "Content-Length": str(len(text))}
+    return status, [(name, of_plain.get(name, value)) for name, value in headers if name != "Content-Encoding"], text
 
 
 def is_for_all(answer: RawAnswer) -> bool:

@@ -179,11 +179,15 @@ class Shells:
 
 def keep(shells: dict[str, Shell], key: str, answer: RawAnswer, *, count_max: int) -> None:
     """As the newest; the oldest goes if there are too many."""
-    now_s = time.monotonic()
-    shell_of = answer_shell if is_of_api(key) else page_shell
-    shells[key] = shell_of(answer, rendered_s=now_s, ask_again_s=now_s + FRESH_SECONDS)
+    shells[key] = shell_of(key, answer, now_s=time.monotonic())
     if len(shells) > count_max:
         del shells[next(iter(shells))]
+
+
+def shell_of(key: str, answer: RawAnswer, *, now_s: float) -> Shell:
+    """Of an answer that was made just now."""
+    make = answer_shell if is_of_api(key) else page_shell
+    return make(answer, rendered_s=now_s, ask_again_s=now_s + FRESH_SECONDS)
 
 
 def once_more(shell: Shell, headers: Headers) -> RawAnswer:
@@ -251,7 +255,11 @@ def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
         environ["HTTP_COOKIE"] = f"{settings.LANGUAGE_COOKIE_NAME}={language}"
     if is_of_api(path):
         environ["HTTP_ACCEPT_ENCODING"] = "gzip"
-    status, headers, body = call_wsgi(wsgi, environ)
+    return without_own_headers(call_wsgi(wsgi, environ))
+
+
+def without_own_headers(answer: RawAnswer) -> RawAnswer:
+    status, headers, body = answer
     return status, [(name, value) for name, value in headers if name not in OWN_HEADERS], body
 
 

@@ -17,6 +17,7 @@ from tests.web.reservations.shadow import Scope
 from web.application import FrontDoor
 from web.board.answers import BoardAnswers
 from web.lanes import Lane, LaneFull
+from web.list_answers import ListAnswers
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
@@ -57,7 +58,8 @@ def front_door(*, lane: type[Lane] = Lane, broken: Mapping[str, Any] = MappingPr
     views, shells = ViewAnswers(), Shells(django)
     pipelines = Pipelines()
     boards = BoardAnswers(lambda _sale_id: None)
-    parts: dict[str, Any] = {"gate": Gate(views=views), "views": views, "shells": shells, "boards": boards, **broken}
+    parts: dict[str, Any] = {"gate": Gate(views=views), "views": views, "shells": shells, "boards": boards}
+    parts |= {"lists": ListAnswers(django), **broken}
     hot_lane = HotLane(views=parts["views"], pipelines=pipelines, gate=parts["gate"])
     warm_start = WarmStart(
         lanes=[],
@@ -75,6 +77,7 @@ def front_door(*, lane: type[Lane] = Lane, broken: Mapping[str, Any] = MappingPr
         hot_lane=hot_lane,
         warm_start=warm_start,
         shells=parts["shells"],
+        lists=parts["lists"],
         board_answers=parts["boards"],
     )
 
@@ -118,11 +121,15 @@ class Broken:
 
 @pytest.mark.parametrize(
     ("part", "path"),
-    [("gate", LIVE), ("views", LIVE), ("shells", "/"), ("shells", "/api/v1/sales/"), ("boards", "/board/7/")],
+    [
+        *(("gate", LIVE), ("views", LIVE), ("shells", "/"), ("shells", "/api/v1/sales/"), ("boards", "/board/7/")),
+        ("lists", "/search/?q=tea"),
+    ],
 )
 def test_a_part_with_a_bug_leaves_the_call_to_the_view(part: str, path: str) -> None:
+    path, _mark, query = path.partition("?")
     with capture_logs() as lines:
-        status, _headers, body = told(Scope("GET", path), broken={part: Broken()})
+        status, _headers, body = told(Scope("GET", path, query, {"host": "localhost"}), broken={part: Broken()})
     assert (status, body) == (200, b"the view's answer")
     assert [line["log_level"] for line in lines] == ["error"]
 

@@ -63,7 +63,8 @@ def paths(item: SaleItem) -> list[str]:
     Product.objects.filter(pk=item.product.pk).update(description="The first leaves of the year. " * 10)
     Sale.objects.update(name="Spring sale " * 8)
     Sale.objects.update(name_zh_hans="春季特卖" * 16)
-    return [*LISTS, f"/api/v1/sales/{item.sale_id}/", f"/api/v1/products/{item.product.slug}/"]
+    parts = ["/api/v1/products/?search=tea&page_size=5", "/api/v1/sales/?phase=open"]
+    return [*LISTS, f"/api/v1/sales/{item.sale_id}/", f"/api/v1/products/{item.product.slug}/", *parts]
 
 
 def test_each_answer_is_that_of_the_view(live_shop: str, paths: list[str], buyer: User) -> None:
@@ -99,7 +100,11 @@ def test_each_answer_is_that_of_the_view(live_shop: str, paths: list[str], buyer
 
 
 FOR_THE_VIEW: list[tuple[str, dict[str, Any], int]] = [
-    ("/api/v1/sales/?page=1", {}, 200),
+    ("/api/v1/sales/?page=1", {"content_length": "0"}, 200),
+    ("/api/v1/products/?search=tea", {"host": "evil.example"}, 400),
+    ("/api/v1/products/?search=tea", {"accept": "application/json; indent=4"}, 200),
+    (f"/api/v1/products/?search={'x' * 500}", {}, 400),
+    ("/products/?page=99", {}, 404),
     ("/api/v1/products/?colour=red", {}, 400),
     ("/api/v1/sales/999999/", {}, 404),
     ("/api/v1/products/none/", {}, 404),

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from seckill.models import Sale, SaleItem
-from tests.steps.caller import ask
+from tests.steps.caller import Reply, ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,6 +57,28 @@ def test_everybody_gets_the_same_page(live_shop: str, item: SaleItem, buyer: Use
     assert ask(url, "/sales/999999/").status == 404
     assert ask(url, "/", cookie="django_language=zh-hans").headers["Location"] == "/zh-hans/"
     assert ask(url, "/", cookie="a=\xff; django_language=\xff").status == 200
+
+
+def test_a_search_from_memory_is_what_django_gives(live_shop: str, item: SaleItem) -> None:
+    for path in ("/search/?q=tea", "/zh-hans/search/?q=tea&sort=price", "/products/?page=1"):
+        for coding in ("gzip", ""):
+            # The length leaves the call to Django.
+            of_django = ask(live_shop, path, accept_encoding=coding, content_length="0")
+            for _time in range(2):
+                answer = ask(live_shop, path, accept_encoding=coding)
+                assert text_of(answer) == text_of(of_django)
+                assert names_in(answer) == names_in(of_django) - {"x-request-id"}
+                assert answer.headers["ETag"].replace("-gzip", "") == of_django.headers["ETag"].removeprefix("W/")
+        known = ask(live_shop, path, if_none_match=answer.headers["ETag"])
+        assert (known.status, known.body) == (304, b"")
+
+
+def text_of(answer: Reply) -> bytes:
+    return gzip.decompress(answer.body) if answer.headers["Content-Encoding"] else answer.body
+
+
+def names_in(answer: Reply) -> set[str]:
+    return {name.lower() for name in answer.headers}
 
 
 def test_a_change_is_seen_after_a_second(live_shop: str, item: SaleItem) -> None:

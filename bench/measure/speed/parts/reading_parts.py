@@ -55,10 +55,11 @@ def product_page(server: Server) -> Sample:
     return measure_ask(server, Ask(path=reverse("product", args=[product.slug])))
 
 
-def product_search(server: Server) -> Sample:
-    """Each answer is made anew: what people search for is not kept in memory."""
+def product_search(server: Server, *, is_same: bool) -> Sample:
+    """Each answer is made anew, or everybody asks the same, so that most answers come from memory."""
     measured_sales.shown_sale()
-    return measure_ask(server, Ask(path=f"{reverse('search')}?q=measured"))
+    ask = Ask(path=f"{reverse('search')}?q=measured")
+    return measure_ask(server, ask, load=None if is_same else Load(url=server.url(ask.path), script="numbered"))
 
 
 PARTS = (
@@ -70,7 +71,13 @@ PARTS = (
     Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),
     Part(name="products-page", title="list of products", server=SHOP, measure=partial(page, "products")),
     Part(name="product-page", title="product page", server=SHOP, measure=product_page),
-    Part(name="search-page", title="search among a few products", server=SHOP, measure=product_search),
+    *(
+        Part(name=name, title=title, server=SHOP, measure=partial(product_search, is_same=is_same))
+        for name, title, is_same in (
+            ("search-page", "search among a few products", False),
+            ("same-search", "search that everybody makes", True),
+        )
+    ),
     Part(name="sign-in", title="sign-in page", server=SHOP, measure=partial(page, "account_login")),
     Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=partial(page, "api-sales")),
 )
