@@ -8,7 +8,6 @@ within a second get it too. At an opening, a crowd looks for the same few words.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -33,7 +32,8 @@ class ListAnswers:
         self._wsgi = wsgi
         self._kept: dict[str, Shell] = {}
         self._lock = Lock()
-        self._being_made: dict[str, asyncio.Event] = {}
+        # Each gets the answer to its first caller, if that is an error of the shop, and otherwise None.
+        self._being_made: dict[str, asyncio.Future[RawAnswer | None]] = {}
 
     def find(self, key: str, headers: Headers) -> RawAnswer | None:
         """The answer to a call with this `key_of_list`, if it was made within the last second."""
@@ -42,18 +42,19 @@ class ListAnswers:
 
     async def answer(self, key: str, headers: Headers, ask: Callable[[], Awaitable[RawAnswer]]) -> RawAnswer:
         """The answer that somebody else is getting just now; else that of `ask`, which lets a thread `make` it."""
-        made = self._being_made.get(key)
-        if made is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(WAIT_SECONDS):
-                    await made.wait()
-            return self.find(key, headers) or await ask()
-        made = self._being_made[key] = asyncio.Event()
+        if (first := self._being_made.get(key)) is not None:
+            await asyncio.wait([first], timeout=WAIT_SECONDS)
+            failed = first.result() if first.done() else None
+            # A full lane is full for all of them. Other refusals are for the first alone.
+            return self.find(key, headers) or failed or await ask()
+        first = self._being_made[key] = asyncio.get_running_loop().create_future()
+        answer = None
         try:
-            return await ask()
+            answer = await ask()
+            return answer
         finally:
             del self._being_made[key]
-            made.set()
+            first.set_result(answer if answer is not None and answer[0] >= 500 else None)
 
     def make(self, key: str, scope: Any, headers: Headers) -> RawAnswer:
         """Django's answer, which is kept if it is for everybody. Raises the errors of the WSGI application."""

@@ -145,7 +145,27 @@ def test_a_head_is_answered_as_its_get(callers: Callers, django: Django) -> None
     assert [environ["REQUEST_METHOD"] for environ in django.asked] == ["GET"]
 
 
-@pytest.mark.parametrize("status", ["429 Too Many Requests", "404 Not Found", "503 Service Unavailable"])
+def test_where_there_is_no_room_for_the_first_the_others_hear_it_too(callers: Callers, django: Django) -> None:
+    django.statuses = ["503 Service Unavailable"]
+    assert [answer[0] for answer in callers.crowd(3)] == [503] * 3
+    assert [answer[0] for answer in callers.all(callers.ask())] == [200]
+
+
+def test_who_asks_with_a_first_caller_that_has_gone_asks_itself(callers: Callers, django: Django) -> None:
+    async def together() -> RawAnswer:
+        first = asyncio.create_task(callers.ask())
+        await asyncio.sleep(0.05)
+        second = asyncio.create_task(callers.ask())
+        await asyncio.sleep(0)
+        first.cancel()
+        django.may_answer.set()
+        return await second
+
+    django.may_answer.clear()
+    assert asyncio.run(together())[0] == 200
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "404 Not Found"])
 def test_a_refusal_is_for_its_caller_alone(callers: Callers, django: Django, status: str) -> None:
     django.statuses = [status]
     assert sorted(answer[0] for answer in callers.crowd(3)) == [200, 200, int(status[:3])]
