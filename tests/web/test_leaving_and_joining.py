@@ -74,9 +74,9 @@ def is_refused(url: str) -> bool:
 
 @pytest.mark.django_db(transaction=True)
 def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
-    def slow_call() -> tuple[int, bytes]:
-        # With a query, because the first part of a list comes from memory.
-        answer = ask(url, "/api/v1/products/?page_size=5", 30)
+    def slow_call(number: int = 0) -> tuple[int, bytes]:
+        # Each with another query: what others have just asked for comes from memory.
+        answer = ask(url, f"/api/v1/products/?page_size={5 + number}", 30)
         return answer.status, answer.body
 
     with (
@@ -85,7 +85,7 @@ def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
     ):
         whole = slow_call()
         with locked_products():
-            calls = [threads.submit(slow_call) for _ in range(SLOW_CALLS)]
+            calls = [threads.submit(slow_call, 1 + number) for number in range(SLOW_CALLS)]
             wait_until(lambda: waiting_calls() == SLOW_CALLS, seconds_max=20)
             processes["web"].ask_to_stop()
             wait_until(lambda: is_refused(url), seconds_max=20)

@@ -74,7 +74,7 @@ def test_the_sales_of_a_product_take_one_query(
         variant = Variant.objects.create(product=item.product, sku=f"V{number}", price_minor=9900, available=5)
         SaleItem.objects.create(sale=item.sale, variant=variant, price_minor=1000, quantity=5)
     text_of(client, PRODUCT)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         text_of(client, PRODUCT)
 
 

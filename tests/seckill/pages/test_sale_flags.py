@@ -89,5 +89,5 @@ def test_the_number_of_queries_does_not_grow_with_the_flags(
             variant = Variant.objects.create(product=more, sku=f"V-{number}-{other}", price_minor=9900)
             SaleItem.objects.create(sale=item.sale, variant=variant, price_minor=1000, quantity=5)
     Sale.objects.update(published_at=timezone.now())
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(6):
         assert flags_on(client) == 8
