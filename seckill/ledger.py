@@ -8,6 +8,7 @@ reached, does not answer in time, or refuses to write, StoreUnreachable is raise
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from redis import Redis
@@ -38,6 +39,8 @@ from shop.configuration.quick_setting import setting
 
 # The words after which a reservation is in the store that was not there before.
 NEW_YES = (Outcome.RESERVED, Readmitted.READMITTED)
+# What stands where units are left, if there is no end of them.
+UNLIMITED = ("", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class Counters:
         return phase_of(opens=self.opens_ms, closes=self.closes_ms, now=self.now_ms, paused=self.state == "paused")
 
 
-def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
+def reserve(*, item_id: int, reservation_id: UUID | str, buyer_id: int, units: int) -> Reservation:
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
     return reservation_from(ask_for_yes(scripts.RESERVE, item_id=item_id, keys=keys, args=args))
@@ -168,7 +171,7 @@ def ask_for_yes(
 
 
 async def reserve_in_pipeline(
-    pipelines: Pipelines, *, item_id: int, reservation_id: UUID, buyer_id: int, units: int
+    pipelines: Pipelines, *, item_id: int, reservation_id: UUID | str, buyer_id: int, units: int
 ) -> Reservation:
     """`reserve`, from an event loop. Raises StoreUnreachable and ServerNotKnown."""
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
@@ -177,7 +180,7 @@ async def reserve_in_pipeline(
 
 
 def reserve_slots(
-    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int
+    *, item_id: int, reservation_id: UUID | str, buyer_id: int, units: int
 ) -> tuple[tuple[str, ...], tuple[scripts.Argument, ...]]:
     """KEYS and ARGV of reserve.lua."""
     keys = keys_of(item_id)
@@ -187,14 +190,15 @@ def reserve_slots(
     )
 
 
-def reservation_from(answer: Sequence[str]) -> Reservation:
-    """Read the answer of reserve.lua, whose header says what follows which word."""
+def reservation_from(answer: Sequence[Any]) -> Reservation:
+    """Read the answer of reserve.lua, as text or as it comes. Its header says what follows which word."""
     outcome, now_ms = BY_WORD[answer[0]], int(answer[1])
     if outcome is Outcome.UNAVAILABLE:
         return Reservation(outcome, now_ms)
-    left, more = int(answer[2]) if answer[2] else None, answer[3:]
+    left, more = None if answer[2] in UNLIMITED else int(answer[2]), answer[3:]
     if outcome in WITH_HOLD:
         units, deadline_ms, price_minor, currency = more
+        currency = currency if isinstance(currency, str) else currency.decode()
         return Reservation(outcome, now_ms, int(units), int(deadline_ms), int(price_minor), currency, left)
     if outcome is Outcome.NOT_OPEN:
         return Reservation(outcome, now_ms, left=left, retry_ms=int(more[0]))

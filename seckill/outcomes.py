@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 # As `Outcome(word)`, which takes 0.3 µs: fourteen times as long.
-BY_WORD = {outcome.value: outcome for outcome in Outcome}
+BY_WORD: dict[str | bytes, Outcome] = {word: it for it in Outcome for word in (it.value, it.value.encode())}
 # These answers contain the units and the deadline of a hold; the first two tell the buyer yes.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
 YES_WORDS = (b"reserved", b"already_reserved")

@@ -154,7 +154,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     if reservation.outcome not in ACCEPTED:
         messages.error(request, refusal_text(reservation))
         return back
-    receipt = receipts.issue(pass_=pass_, reservation_id=str(pass_.reservation_id), reservation=reservation)
+    receipt = receipts.issue(pass_=pass_, reservation_id=pass_.reservation_text, reservation=reservation)
     return HttpResponseRedirect(
         f"{reverse('reservation', args=[pass_.reservation_id])}?{urlencode({'receipt': receipt})}"
     )

@@ -51,7 +51,7 @@ async def reserve_in_pipeline(pipelines: Pipelines, *, pass_: Pass, units: int) 
 def asked(pass_: Pass, units: int) -> dict[str, Any]:
     return {
         "item_id": pass_.item_id,
-        "reservation_id": pass_.reservation_id,
+        "reservation_id": pass_.reservation_text,
         "buyer_id": pass_.buyer_id,
         "units": units,
     }

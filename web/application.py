@@ -110,14 +110,18 @@ class FrontDoor:
         self, scope: Scope, path: str, headers: dict[str, str], protocol: HTTPProtocol
     ) -> RawAnswer:
         """The answer to a request with a body. Raises ProtocolClosed."""
+        taken = 0
         try:
-            with self._bodies.place(path, length=int(headers["content-length"])):
-                body, began_s = await self._bodies.receive(protocol), perf_counter()
-                call = self._hot_lane.read(scope, path, headers, body)
-                answer = self._now(call, scope, began_s) if call else None
-                return answer or await self._answer_to(call, scope, body, began_s)
+            taken = self._bodies.take(path, length=int(headers["content-length"]))
+            body, began_s = await self._bodies.receive(protocol), perf_counter()
+            call = self._hot_lane.read(scope, path, headers, body)
+            answer = self._now(call, scope, began_s) if call else None
+            return answer or await self._answer_to(call, scope, body, began_s)
         except BodyRefused as refused:
             return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
+        finally:
+            if taken:
+                self._bodies.give_back(path, taken)
 
     def _now(self, call: OrdinaryCall, scope: Scope, began_s: float) -> RawAnswer | None:
         """The answer from memory."""

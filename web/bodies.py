@@ -6,8 +6,6 @@ apart from the others: sockets that announce much keep out only others that anno
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 
 from django.conf import settings
@@ -23,7 +21,6 @@ SMALL_BYTES_MAX = BODY_BYTES_MAX
 LARGE_BYTES_MAX = 64_000_000
 # How often the timer checks the waits within one limit: a wait ends up to a tenth late.
 CHECKS_PER_LIMIT = 10
-NO_PLACE = nullcontext()
 
 
 class BodyRefused(Exception):
@@ -59,12 +56,13 @@ class Bodies:
         """The bytes of large bodies that share their memory with one to this path."""
         return self._taken[is_for_staff(path)]
 
-    def place(self, path: str, *, length: int) -> AbstractContextManager[None]:
-        """The memory for a body, until it is answered. Raises BodyRefused if it is too long, or no memory is free."""
-        return NO_PLACE if length <= SMALL_BYTES_MAX else self._large_place(path, length)
+    def take(self, path: str, *, length: int) -> int:
+        """Take memory for a body, until it is answered; returns what must be given back then.
 
-    @contextmanager
-    def _large_place(self, path: str, length: int) -> Iterator[None]:
+        Raises BodyRefused if the body is too long, or no memory is free.
+        """
+        if length <= SMALL_BYTES_MAX:
+            return 0
         if length > bytes_max(path):
             raise BodyRefused(413)
         taken, kind = self.taken(path), is_for_staff(path)
@@ -72,10 +70,10 @@ class Bodies:
         if taken and taken + length > LARGE_BYTES_MAX:
             raise BodyRefused(503)
         self._taken[kind] += length
-        try:
-            yield
-        finally:
-            self._taken[kind] -= length
+        return length
+
+    def give_back(self, path: str, taken: int) -> None:
+        self._taken[is_for_staff(path)] -= taken
 
     async def receive(self, protocol: HTTPProtocol) -> bytes:
         """The whole body. Raises BodyRefused if it is too slow, and ProtocolClosed."""

@@ -99,7 +99,7 @@ def accepted(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
 
 
 def accepted_body(pass_: passes.Pass, reservation: ledger.Reservation) -> dict[str, Any]:
-    reservation_id = str(pass_.reservation_id)
+    reservation_id = pass_.reservation_text
     return {
         "id": reservation_id,
         "units": reservation.units,

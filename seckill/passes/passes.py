@@ -55,6 +55,12 @@ class Pass(NamedTuple):
     item_id: int
     buyer_id: int
     reservation_id: UUID
+    # The same as text: a yes needs it twice, and a UUID makes it anew each time.
+    text: str = ""
+
+    @property
+    def reservation_text(self) -> str:
+        return self.text or str(self.reservation_id)
 
 
 def give(
@@ -119,7 +125,8 @@ def read(text: str) -> Pass:
     if int(expires) <= time.time():
         raise PassExpired
     # From the number, a UUID is made much faster than from the text.
-    return Pass(int(item), int(buyer), UUID(int=int(number, 16)))
+    text = f"{number[:8]}-{number[8:12]}-{number[12:16]}-{number[16:20]}-{number[20:]}"
+    return Pass(int(item), int(buyer), UUID(int=int(number, 16)), text)
 
 
 def new_reservation_id(item_id: int) -> UUID:

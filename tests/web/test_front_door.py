@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from granian.rsgi import ProtocolClosed
 from structlog.testing import capture_logs
 
 from seckill.live.answer_counts import AnswerCounts
@@ -16,6 +17,7 @@ from seckill.store.pipeline.asking import Pipelines
 from tests.web.reservations.shadow import Scope
 from web.application import FrontDoor
 from web.board.answers import BoardAnswers
+from web.bodies import SMALL_BYTES_MAX, bytes_max
 from web.lanes import Lane, LaneFull
 from web.list_answers import ListAnswers
 from web.reservations.gate import Gate
@@ -26,6 +28,7 @@ from web.warm_start import OpenSales, WarmStart
 from web.wsgi_request import RawAnswer
 
 LIVE = "/api/v1/sale-items/7/live/"
+LARGE = SMALL_BYTES_MAX + 1
 
 
 class FullLane(Lane):
@@ -110,6 +113,28 @@ def test_a_request_that_need_not_wait_is_answered_before_the_next_turn_of_the_ev
     assert loop.run_until_complete(answered_at_once()) is expected
     assert protocol.answer is not None
     loop.close()
+
+
+class Uploading(Protocol):
+    """Its client sends a large body, or goes away before it is there."""
+
+    is_gone = False
+
+    async def __call__(self) -> bytes:
+        if self.is_gone:
+            raise ProtocolClosed
+        return b"x" * LARGE
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("length", [LARGE, bytes_max("/admin/") + 1])
+def test_the_memory_of_a_large_body_is_free_after_its_answer(is_gone: bool, length: int) -> None:
+    door, protocol = front_door(), Uploading()
+    protocol.is_gone = is_gone
+    scope = Scope("POST", "/admin/", headers={"content-length": str(length)})
+    asyncio.run(door.__rsgi__(scope, protocol))  # type: ignore[arg-type]
+    assert (protocol.answer is None) == (is_gone and length == LARGE)
+    assert door._bodies.taken("/admin/") == 0
 
 
 class Broken:

@@ -12,7 +12,7 @@ from seckill.store.client import StoreUnreachable, leave_former_primary, noted_f
 from seckill.store.cluster import ClusterNodes
 from seckill.store.failures import Cause
 from seckill.store.pipeline.pipeline import Pipeline
-from seckill.store.scripts import Argument, Script, as_text
+from seckill.store.scripts import Argument, Script
 
 
 class ServerNotKnown(Exception):
@@ -35,14 +35,14 @@ class Pipelines:
         keys: tuple[str, ...],
         args: Sequence[Argument],
         is_yes: Callable[[Any], bool],
-    ) -> list[str]:
-        """The script's answer as text. Raises StoreUnreachable and ServerNotKnown.
+    ) -> Any:
+        """The script's answer as it comes. Raises StoreUnreachable and ServerNotKnown.
 
         `is_yes` says of a reply whether it must be on replicas before it is told (SECKILL_YES_REPLICAS).
         """
         servers, command = reservation_servers(), script.packed_call(keys=keys, args=args)
         try:
-            return as_text(await self._run(client_of(item_id, servers), script, command, item_id, is_yes))
+            return await self._run(client_of(item_id, servers), script, command, item_id, is_yes)
         except MovedError as error:
             if not isinstance(servers, ClusterNodes):
                 raise noted_failure(error) from error
@@ -53,7 +53,7 @@ class Pipelines:
                 servers.refresh_soon()
             raise
         try:
-            return as_text(await self._run(client_of(item_id, servers), script, command, item_id, is_yes))
+            return await self._run(client_of(item_id, servers), script, command, item_id, is_yes)
         except MovedError as error:
             raise noted_failure(error) from error
 

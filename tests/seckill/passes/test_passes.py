@@ -33,7 +33,8 @@ def issue(*, expires_s: int | None = None) -> str:
 def test_a_pass_is_read_back_as_it_was_issued(item_id: int, buyer_id: int, life_seconds: int) -> None:
     expires_s = int(time.time()) + life_seconds
     read = passes.read(passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s))
-    assert read == Pass(item_id=item_id, buyer_id=buyer_id, reservation_id=read.reservation_id)
+    assert read == Pass(item_id, buyer_id, read.reservation_id, text=str(read.reservation_id))
+    assert Pass(item_id, buyer_id, read.reservation_id).reservation_text == read.reservation_text
     assert passes.item_id_of(read.reservation_id) == item_id
 
 
