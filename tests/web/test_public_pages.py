@@ -100,5 +100,8 @@ def test_without_the_memory_the_pages_are_the_same(client: Client, item: SaleIte
         assert answer["Cache-Control"] == "public, max-age=1"
         assert answer["Vary"] == "Accept-Encoding"
         again = client.get(path, headers={"if-none-match": answer["ETag"]})
+        if again.status_code != 304:
+            # The room of the countdown has become smaller in between, once, when less than an hour was left.
+            again = client.get(path, headers={"if-none-match": again["ETag"]})
         assert again.status_code == 304
         assert client.post(path).status_code == 405

@@ -29,7 +29,8 @@ def test_a_crowd_that_searches_keeps_nobody_from_signing_in(live_shop: str, prod
     assert search(0).status == 200
     with ThreadPoolExecutor(BOTS) as bots, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"LOCK TABLE {SearchEntry._meta.db_table} IN ACCESS EXCLUSIVE MODE")
-        searches = list(map(bots.submit, [search] * BOTS, range(BOTS)))
+        # Not the first one again, which memory may answer.
+        searches = list(map(bots.submit, [search] * BOTS, range(1, BOTS + 1)))
         time.sleep(1)
         answers = [answer for _time in range(4) for answer in others()]
         refused = [each.result() for each in searches]
