@@ -118,7 +118,7 @@ def read(text: str) -> Pass:
     return pass_
 
 
-# Who is refused asks again with the same pass, and checking it takes a third of a refusal. Seven megabytes.
+# A buyer who is refused asks again with the same pass, and checking it takes a sixth of a refusal. Seven megabytes.
 @lru_cache(maxsize=10_000)
 def checked(text: str, *secret_keys: str) -> tuple[Pass, int]:
     """The pass in `text`, and when it expires. Raises PassInvalid, which is not remembered."""
