@@ -174,8 +174,17 @@ def test_a_refusal_is_for_its_caller_alone(callers: Callers, django: Django, sta
 def test_nobody_waits_long_for_the_answer_of_another(
     callers: Callers, django: Django, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def together() -> list[RawAnswer]:
+        calls = [asyncio.create_task(callers.ask()) for _ in range(2)]
+        async with asyncio.timeout(10):
+            while len(django.asked) < 2:
+                await asyncio.sleep(0.005)
+        django.may_answer.set()
+        return await asyncio.gather(*calls)
+
     monkeypatch.setattr(list_answers, "WAIT_SECONDS", 0.01)
-    assert sorted(answer[2] for answer in callers.crowd(2)) == [b"list 1", b"list 2"]
+    django.may_answer.clear()
+    assert sorted(answer[2] for answer in asyncio.run(together())) == [b"list 1", b"list 2"]
 
 
 def test_a_process_keeps_a_bounded_number(callers: Callers, monkeypatch: pytest.MonkeyPatch) -> None:
