@@ -1,12 +1,12 @@
 """The cast: who buys and who runs the shop, what is for sale, and an order that awaits payment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.core.handlers import exception
-from django.db import OperationalError, connections
+from django.db import OperationalError, connection, connections
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -147,3 +147,20 @@ def pass_for() -> PassFor:
         return passes.issue(item_id=item.pk, buyer_id=buyer.pk, expires_s=expires_s)
 
     return issue
+
+
+@pytest.fixture
+def first_number_drawn_twice(transactional_db: None) -> Iterator[None]:
+    """PostgreSQL's function for short numbers gives the first two orders the same one, and then others."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_functiondef('orders_new_code'::regproc)")
+        (definition,) = cursor.fetchone()
+        cursor.execute("CREATE SEQUENCE draws")
+        cursor.execute(
+            "CREATE OR REPLACE FUNCTION orders_new_code() RETURNS text LANGUAGE sql VOLATILE AS "
+            "$$ SELECT lpad(greatest(nextval('draws') - 1, 1)::text, 8, 'A') $$"
+        )
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute(definition)
+        cursor.execute("DROP SEQUENCE draws")

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django_redis import get_redis_connection
 
 from bench.load_sale import open_load_sale
 from orders.models import Order, OrderLine, OrderStatus
+from orders.models.order import drew_known_code
 from seckill.models import Sale, SaleItem
 from seckill.store.keys import keys_of
 
@@ -64,7 +65,17 @@ def add_past_reservations(item: SaleItem, *, count: int, buyer_ids: Sequence[int
         client.hincrby(keys.buyers, str(buyer_id), units)
 
 
-def insert(item: SaleItem, *, first: int, last: int, buyer_ids: Sequence[int], at: Any) -> list[Any]:
+def insert(item: SaleItem, **numbered: Any) -> list[Any]:
+    """The rows of `insert_once`. Among a million orders, PostgreSQL may draw a short number that another one has."""
+    while True:
+        try:
+            return insert_once(item, **numbered)
+        except IntegrityError as error:
+            if not drew_known_code(error):
+                raise
+
+
+def insert_once(item: SaleItem, *, first: int, last: int, buyer_ids: Sequence[int], at: Any) -> list[Any]:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             INSERT_ORDERS,

@@ -114,6 +114,13 @@ def refuse(item: SaleItem, person: User) -> None:
     assert answer.outcome == "limit_reached"
 
 
+@pytest.mark.usefixtures("first_number_drawn_twice")
+def test_a_short_number_that_another_past_order_has_is_drawn_again(product: Product, people: list[User]) -> None:
+    item = make_item(product, quantity=10, per_buyer_max=10)
+    add_past_reservations(item, count=5, buyer_ids=[person.pk for person in people])
+    assert Order.objects.filter(status__in=(OrderStatus.PAID, OrderStatus.EXPIRED)).count() == 5
+
+
 def test_past_reservations_of_the_item_cost_nothing(own_store: OwnStore, product: Product, people: list[User]) -> None:
     few = work_beside(own_store, product, people, past=FEW)
     # The sweeps ask one item each time.
