@@ -108,6 +108,6 @@ class Rooms:
                 self._read.pop(sale_id, None)
             else:
                 clock = Clock(sent_s, self._clock_s(), room.now_ms)
-                # What the first place of a room needs is made here, so that the event loop does not wait for it.
+                # A room's first place takes milliseconds: here, so that the event loop does not wait for it.
                 room.place(0)
                 self._read[sale_id] = ReadRoom(room, clock, RoomTexts(room, now_ms=room.now_ms))
