@@ -63,7 +63,7 @@ def decrypted(number: int, *, half_bits: int, key: bytes) -> int:
 # A half of a number has so few values that all of them are scrambled once: 2,560 for twenty thousand people, which
 # takes three milliseconds. Then a place takes a tenth of what it takes to hash in each round.
 @lru_cache(maxsize=100)
-def round_tables(key: bytes, half_bits: int) -> list[array[int]]:
+def round_tables(key: bytes, half_bits: int) -> "list[array[int]]":
     """For each round the scrambled values of all halves, which only a holder of the key can compute."""
     mask, keyed = (1 << half_bits) - 1, hashlib.sha256(key)
     return [array("L", [scrambled(half, number, keyed) & mask for half in range(mask + 1)]) for number in range(ROUNDS)]

@@ -62,6 +62,17 @@ def test_no_field_has_a_default_that_the_oldest_python_refuses() -> None:
     assert not refused
 
 
+def test_no_type_is_written_as_the_oldest_python_refuses() -> None:
+    """Python 3.11 knows no `array[int]`. mypy reads a type without asking whether it can be evaluated; text is not."""
+    assert not [
+        f"{name(path)}:{found.lineno}"
+        for path in FILES
+        if "array" in (text := path.read_text())
+        for found in ast.walk(ast.parse(text))
+        if isinstance(found, ast.Subscript) and ast.unparse(found.value) in ("array", "array.array")
+    ]
+
+
 def test_modules_are_short() -> None:
     lengths = {name(path): lines_of(path) for path in MODULES}
     assert not {path: lines for path, lines in lengths.items() if lines > MODULE_LINES_MAX}
