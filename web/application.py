@@ -41,6 +41,9 @@ from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of
 
 log = structlog.get_logger(__name__)
 
+# Of the paths of live figures.
+LIVE_ENDING = "/live/"
+
 
 class FrontDoor:
     """Answers requests. Used from one event loop; its lanes have the threads."""
@@ -80,7 +83,12 @@ class FrontDoor:
         try:
             began_s, path, headers = perf_counter(), scope.path, headers_of(scope)
             answer = None
-            if self._shells is not None and (not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)):
+            if path.endswith(LIVE_ENDING) and (repeated := self._hot_lane.repeated(scope, path, headers)):
+                kind, answer = repeated
+                endpoint_seconds.observe(ENDPOINTS[kind], perf_counter() - began_s)
+            elif self._shells is not None and (
+                not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)
+            ):
                 try:
                     if asked := asked_of(scope, path, headers):
                         answer = self._shells.find(asked)

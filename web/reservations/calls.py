@@ -54,6 +54,7 @@ class Kind(StrEnum):
     __hash__ = str.__hash__
 
 
+LIVE_KINDS = (Kind.ITEM_LIVE, Kind.SALE_LIVE)
 # Calls of people who are signed in.
 OF_SIGNED_IN = (Kind.PASS, Kind.STATUS, Kind.ME)
 # By the parts of the path, then by method.
@@ -78,6 +79,12 @@ ENDPOINTS = {
 }
 
 
+# The values on which headers and language of an answer depend (`context_of`).
+Context = tuple[str | None, ...]
+# A question for live figures: its kind, the item or sale, the context, and the figures that the caller has.
+LiveQuestion = tuple[Kind, int, Context, str | None]
+
+
 @dataclass(slots=True)
 class OrdinaryCall:
     """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE, PLACE and ME, 0 for no sale.
@@ -89,7 +96,7 @@ class OrdinaryCall:
 
     kind: Kind
     object_id: int
-    context: tuple[str | None, ...]
+    context: Context
     if_none_match: str | None = None
     pass_: passes.Pass | None = None
     units: int = 0
@@ -123,9 +130,16 @@ def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> Or
     return None if body else OrdinaryCall(kind, object_id, context, headers.get("if-none-match"))
 
 
-def read_reservation_call(
-    item_id: int, headers: dict[str, str], context: tuple[str | None, ...], body: bytes
-) -> OrdinaryCall | None:
+def read_live_question(scope: Any, path: str, headers: dict[str, str]) -> LiveQuestion | None:
+    """What an ordinary call without a body asks; None if it does not ask for live figures."""
+    asked = item_call_at(path)
+    kind = asked[0].get(scope.method) if asked else None
+    if asked is None or kind not in LIVE_KINDS or "content-length" in headers or not is_ordinary(scope, headers):
+        return None
+    return kind, asked[1], context_of(scope, headers), headers.get("if-none-match")
+
+
+def read_reservation_call(item_id: int, headers: dict[str, str], context: Context, body: bytes) -> OrdinaryCall | None:
     # The view compares the pass with the session.
     if headers.get("accept") not in ACCEPT or setting("SESSION_COOKIE_NAME") in headers.get("cookie", ""):
         return None
@@ -184,7 +198,7 @@ def ordinary_sign_in(headers: dict[str, str]) -> str | None:
     return "session" if authorization is None else None
 
 
-def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...]:
+def context_of(scope: Any, headers: dict[str, str]) -> Context:
     cookies = headers.get("cookie")
     return (
         headers.get("host") or scope.authority,

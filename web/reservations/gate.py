@@ -26,7 +26,7 @@ from seckill.passes.passes import Pass
 from seckill.phase import Phase
 from seckill.store.portions import Clock
 from shop.times.timestamps import now_ms
-from web.reservations.calls import OF_SIGNED_IN, Kind, OrdinaryCall
+from web.reservations.calls import LIVE_KINDS, OF_SIGNED_IN, Kind, LiveQuestion, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers, answer_of
 from web.reservations.rooms import Rooms
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
@@ -43,6 +43,7 @@ SALE_ASKED_SECONDS = 10.0
 SALE_REMEMBERED_SECONDS = 600.0
 # Clients ask for these, so they are bounded: beyond, all are made again.
 RENDERED_MAX = 10_000
+REPEATED_MAX = 1_000
 SALES_MAX = 1_000
 # How long it is remembered what a view said an item had offered. It does not change, unless the sale is opened again.
 OFFERED_REMEMBERED_SECONDS = 60.0
@@ -51,7 +52,6 @@ OFFERED_REMEMBERED_SECONDS = 60.0
 WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
 # The header of a repeated yes.
 REPLAYED = ("Idempotent-Replayed", "true")
-LIVE_KINDS = {Kind.ITEM_LIVE, Kind.SALE_LIVE}
 OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
 
 
@@ -91,6 +91,8 @@ class Gate:
         self._sales: dict[int, KnownSale] = {}
         self._offered: dict[int, Offered] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
+        # The answers to questions for live figures, and until when.
+        self._repeated: dict[LiveQuestion, tuple[float, RawAnswer]] = {}
 
     def watch(self, item_ids: Sequence[int]) -> None:
         """Read these items before the first call for them."""
@@ -100,6 +102,15 @@ class Gate:
     def knows(self, item_ids: Sequence[int]) -> bool:
         """Whether there is a recent snapshot of each, or the store is known to be away."""
         return all(self._snapshots.find(item_id) is not None for item_id in item_ids)
+
+    def repeated(self, question: LiveQuestion) -> RawAnswer | None:
+        """The answer that somebody else got to this question a moment ago: half of the work of `answer`."""
+        kept = self._repeated.get(question)
+        if kept is None or self._snapshots.clock_s() >= kept[0]:
+            return None
+        if question[0] is Kind.SALE_LIVE:
+            waiting_pages.count(question[1])
+        return kept[1]
 
     def answer(self, call: OrdinaryCall) -> RawAnswer | None:
         """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
@@ -146,7 +157,11 @@ class Gate:
         template = templates.get((call.kind, word))
         if template is None:
             return None
-        return rendered.answer(template, empty=unchanged)
+        answer = rendered.answer(template, empty=unchanged)
+        if len(self._repeated) >= REPEATED_MAX:
+            self._repeated.clear()
+        self._repeated[call.kind, call.object_id, call.context, call.if_none_match] = rendered.until_s, answer
+        return answer
 
     def _live_body(self, call: OrdinaryCall, *, now_s: float) -> dict[str, Any] | None:
         """The body that the view would give; None if the view might ask PostgreSQL for it."""

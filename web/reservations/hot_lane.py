@@ -25,7 +25,7 @@ from seckill.passes.passes import Pass
 from seckill.reservation import ACCEPTED, reserve_in_pipeline
 from seckill.store.pipeline.asking import Pipelines, ServerNotKnown
 from shop.background.faults import Faults
-from web.reservations.calls import Kind, OrdinaryCall, read_call
+from web.reservations.calls import Kind, OrdinaryCall, read_call, read_live_question
 from web.reservations.gate import Gate
 from web.reservations.headers import GIVEN, HeaderTemplate, ViewAnswers, answer_of
 from web.reservations.signed_in import SignedInCalls
@@ -58,6 +58,21 @@ class HotLane:
             return read_call(scope, path, headers, body)
         except Exception:
             self._faults.report("call_not_read")
+            return None
+
+    def repeated(self, scope: Any, path: str, headers: dict[str, str]) -> tuple[Kind, RawAnswer] | None:
+        """The live figures that somebody else who asked the same got a moment ago. Most calls of a crowd.
+
+        So nothing else is made of such a call.
+        """
+        if self._gate is None:
+            return None
+        try:
+            question = read_live_question(scope, path, headers)
+            answer = self._gate.repeated(question) if question else None
+            return (question[0], answer) if question and answer else None
+        except Exception:
+            self._faults.report("gate_failed")
             return None
 
     def now(self, call: OrdinaryCall) -> RawAnswer | None:

@@ -17,7 +17,7 @@ from seckill.live.answer_counts import AnswerCounts
 from seckill.store.client import StoreUnreachable
 from shop.http.request_log import HEADER as REQUEST_ID
 from web.reservations import calls
-from web.reservations.calls import OrdinaryCall
+from web.reservations.calls import LiveQuestion, OrdinaryCall
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers, is_long
 from web.reservations.rooms import Rooms
@@ -95,6 +95,10 @@ def read_call(scope: Scope, body: bytes = b"") -> OrdinaryCall | None:
     return calls.read_call(scope, scope.path, headers_of(scope), body)  # type: ignore[arg-type]
 
 
+def read_live_question(scope: Scope, body: bytes = b"") -> LiveQuestion | None:
+    return None if body else calls.read_live_question(scope, scope.path, headers_of(scope))  # type: ignore[arg-type]
+
+
 class RoomsByHand(Rooms):
     """Without a thread."""
 
@@ -129,6 +133,8 @@ class Shadow:
             assert REQUEST_ID not in dict(answer[1])
             assert without_times(answer) == without_times(view)
             assert dict(answer[1])["Content-Length"] == str(len(answer[2]))
+            question = read_live_question(scope, body)
+            assert question is None or self.gate.repeated(question) is answer
         else:
             assert not any(f'"code": "{word}"'.encode() in view[2] for word in self.certain(call))
 

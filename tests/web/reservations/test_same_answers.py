@@ -1,6 +1,7 @@
 """What the gate answers, and that it answers like the view (which `shadow` compares)."""
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from rest_framework.test import APIClient
 
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason
+from seckill.live.opening import waiting_pages
 from seckill.models import SaleItem
 from seckill.passes import passes
 from seckill.store.keys import keys_of
@@ -19,9 +21,9 @@ from tests.steps.buying import reserve_by_api
 from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 from tests.web.reservations.lane import asks_units
-from tests.web.reservations.shadow import Scope, Shadow, read_call, scope_of
+from tests.web.reservations.shadow import Scope, Shadow, read_call, read_live_question, scope_of
 from web.reservations.calls import OrdinaryCall
-from web.reservations.gate import SALE_REMEMBERED_SECONDS
+from web.reservations.gate import RENDERED_SECONDS, SALE_REMEMBERED_SECONDS
 from web.reservations.snapshots import ASKED_SECONDS
 
 pytestmark = pytest.mark.django_db
@@ -238,6 +240,37 @@ def known_call(item: SaleItem) -> OrdinaryCall:
     call = read_call(Scope("GET", path))
     assert call is not None
     return call
+
+
+def test_the_same_question_gets_the_same_figures_for_a_hundredth_of_a_second(product: Product, shadow: Shadow) -> None:
+    call = known_call(make_item(product))
+    scope = Scope("GET", f"/api/v1/sales/{call.object_id}/live/")
+    question = read_live_question(scope)
+    assert question is not None
+    shadow.snapshots.refresh_all()
+    assert shadow.gate.repeated(question) is None
+    answer = shadow.gate.answer(call)
+    counted = waiting_pages._second(call.object_id).calls
+    assert shadow.gate.repeated(question) is answer is not None
+    # Pages that wait for the opening are still counted.
+    assert waiting_pages._second(call.object_id).calls == counted + 1
+    # Other questions: with a body, in another language, with figures that the caller has, by another host.
+    others: list[dict[str, Any]] = [
+        {"headers": {"accept-language": "zh-hans"}},
+        {"headers": {"if-none-match": dict(answer[1])["ETag"]}},
+        {"headers": {"host": "other.example"}},
+        {"scheme": "https"},
+    ]
+    for other in others:
+        asked = read_live_question(replace(scope, **other))
+        assert asked is not None
+        assert shadow.gate.repeated(asked) is None
+    unusual = ({"content-length": "1"}, {"range": "bytes=0-1"}, {"accept": "application/json; indent=4"})
+    assert not any(read_live_question(replace(scope, headers=headers)) for headers in unusual)
+    assert read_live_question(replace(scope, query_string="a=1")) is None
+    assert read_live_question(replace(scope, method="POST")) is None
+    shadow.snapshots.clock.now_s += RENDERED_SECONDS
+    assert shadow.gate.repeated(question) is None
 
 
 def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:
