@@ -41,8 +41,9 @@ from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of
 
 log = structlog.get_logger(__name__)
 
-# Of the paths of live figures.
+# Of the paths of live figures, and of all calls of a sale.
 LIVE_ENDING = "/live/"
+CALL_ENDINGS = (LIVE_ENDING, "/queue/")
 
 
 class FrontDoor:
@@ -86,9 +87,7 @@ class FrontDoor:
             if path.endswith(LIVE_ENDING) and (repeated := self._hot_lane.repeated(scope, path, headers)):
                 kind, answer = repeated
                 endpoint_seconds.observe(ENDPOINTS[kind], perf_counter() - began_s)
-            elif self._shells is not None and (
-                not path.startswith("/api/") or path.startswith(PUBLIC_ANSWER_BEGINNINGS)
-            ):
+            elif self._shells is not None and may_be_public(path):
                 try:
                     if asked := asked_of(scope, path, headers):
                         answer = self._shells.find(asked)
@@ -220,6 +219,13 @@ class FrontDoor:
         task = asyncio.create_task(ask())
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
+
+
+def may_be_public(path: str) -> bool:
+    """Whether it may be the address of a page, or of an answer of the API, that is the same for everybody."""
+    return not path.startswith("/api/") or (
+        path.startswith(PUBLIC_ANSWER_BEGINNINGS) and not path.endswith(CALL_ENDINGS)
+    )
 
 
 def begun_at_once(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:

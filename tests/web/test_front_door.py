@@ -20,6 +20,7 @@ from web.board.answers import BoardAnswers
 from web.bodies import SMALL_BYTES_MAX, bytes_max
 from web.lanes import Lane, LaneFull
 from web.list_answers import ListAnswers
+from web.reservations.calls import LiveQuestion
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
@@ -135,6 +136,19 @@ def test_the_memory_of_a_large_body_is_free_after_its_answer(is_gone: bool, leng
     asyncio.run(door.__rsgi__(scope, protocol))  # type: ignore[arg-type]
     assert (protocol.answer is None) == (is_gone and length == LARGE)
     assert door._bodies.taken("/admin/") == 0
+
+
+class JustTold:
+    """A gate that has given live figures a moment ago, and nothing else."""
+
+    def repeated(self, question: LiveQuestion) -> RawAnswer:
+        return 200, [], f"figures of {question[1]}".encode()
+
+
+def test_who_asks_what_was_just_told_hears_it_again() -> None:
+    assert told(Scope("GET", LIVE), broken={"gate": JustTold()})[2] == b"figures of 7"
+    # A head is for the view.
+    assert told(Scope("HEAD", LIVE), broken={"gate": JustTold()})[2] == b"the view's answer"
 
 
 class Broken:

@@ -27,7 +27,15 @@ from seckill.phase import Phase
 from seckill.store.portions import Clock
 from shop.times.timestamps import now_ms
 from web.reservations.calls import LIVE_KINDS, OF_SIGNED_IN, Kind, LiveQuestion, OrdinaryCall
-from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers, answer_of
+from web.reservations.headers import (
+    LIVE,
+    NOT_MODIFIED,
+    UNREPEATABLE,
+    HeaderTemplate,
+    Rendered,
+    ViewAnswers,
+    answer_with,
+)
 from web.reservations.rooms import Rooms
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
@@ -122,7 +130,7 @@ class Gate:
         if call.place is not None:
             template = known.templates.get((Kind.PLACE, LIVE))
             body = self._rooms.answer(call.place) if template else None
-            return answer_of(template, body, {}) if template and body else None
+            return answer_with(template, body) if template and body else None
         return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
 
     def must_ask(self, call: OrdinaryCall) -> bool:

@@ -23,6 +23,7 @@ GIVEN = "given"
 # Clients choose the headers that make a context. Longer ones are not remembered; with more, all are learnt again.
 CONTEXT_LENGTH_MAX = 300
 CONTEXTS_MAX = 1_000
+LENGTHS_MAX = 100
 # Answers with these headers are meant for one client, or encoded for it: other clients must not get them.
 UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
 
@@ -35,6 +36,8 @@ class HeaderTemplate:
     headers: tuple[tuple[str, str], ...]
     # Where the headers stand whose values differ.
     places: Mapping[str, int] = field(init=False, compare=False, repr=False)
+    # By the length of the body, where it is the only such value. Bodies of one kind have a few dozen lengths.
+    by_length: dict[int, list[tuple[str, str]]] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         places = {name: place for place, (name, _value) in enumerate(self.headers) if name in VALUES}
@@ -54,6 +57,16 @@ def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> 
     for name, value in values.items():
         if (place := places.get(name)) is not None:
             headers[place] = name, value
+    return template.status, headers, body
+
+
+def answer_with(template: HeaderTemplate, body: bytes) -> RawAnswer:
+    """As `answer_of`, where no other value differs. The list of headers is the same each time, so leave it as it is."""
+    headers = template.by_length.get(len(body))
+    if headers is None:
+        _status, headers, _body = answer_of(template, body, {})
+        if len(template.by_length) < LENGTHS_MAX:
+            template.by_length[len(body)] = headers
     return template.status, headers, body
 
 
