@@ -14,24 +14,13 @@ from threading import Timer
 from typing import Any
 from urllib.parse import urlsplit
 
-import structlog
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Now
 
 from orders.models import AlertMessage
 from shop import failpoints
-from shop.mails.outgoing_mail import (
-    Delivery,
-    claim_due,
-    hand_over,
-    headers_of,
-    retry_time,
-    send_each,
-    when_server_was_away,
-)
-
-log = structlog.get_logger(__name__)
+from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
 
 Channel = AlertMessage.Channel
 
@@ -66,12 +55,7 @@ def send_mail(message: AlertMessage, server: Any) -> Delivery:
     if not settings.ALERT_MAILS:
         update(message, next_attempt_at=None, last_error="switched off")
         return Delivery.NOT_SENT
-    outcome = hand_over(
-        mail_of(message),
-        server=server,
-        note_away=lambda error: update(message, last_error=type(error).__name__, **when_server_was_away()),
-        note_refused=lambda error: retry_later(message, type(error).__name__),
-    )
+    outcome = hand_over(mail_of(message), server=server, attempt=attempt_of(message))
     if outcome is Delivery.SENT:
         note_sent(message)
     return outcome
@@ -91,11 +75,8 @@ def send_to_chat(message: AlertMessage) -> bool:
         return True
     try:
         post(settings.ALERT_WEBHOOK_URL, text=message.text)
-    except NotDelivered as error:
-        retry_later(message, str(error))
-        return False
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        retry_later(message, type(error).__name__)
+    except (NotDelivered, OSError, http.client.HTTPException, ValueError) as error:
+        attempt_of(message).retry_later(error)
         return False
     note_sent(message)
     return True
@@ -135,14 +116,17 @@ def note_sent(message: AlertMessage) -> None:
     update(message, sent_at=Now(), next_attempt_at=None, last_error="")
 
 
-def retry_later(message: AlertMessage, error: str) -> None:
-    """Errors are named by their kind: a text could contain the secret address, or that of a person."""
-    if message.attempts >= ATTEMPTS_MAX:
-        log.error("alert_given_up", alert=message.pk, channel=message.channel, error=error)
-        update(message, next_attempt_at=None, last_error=error)
-        return
-    log.warning("alert_not_sent", alert=message.pk, channel=message.channel, attempts=message.attempts, error=error)
-    update(message, next_attempt_at=retry_time(attempts=message.attempts), last_error=error)
+def attempt_of(message: AlertMessage) -> Attempt:
+    row, which = (
+        AlertMessage.objects.filter(pk=message.pk, sent_at=None),
+        {"alert": message.pk, "channel": message.channel},
+    )
+    return Attempt("alert", which, row, message.attempts, ATTEMPTS_MAX, error_text)
+
+
+def error_text(error: Exception) -> str:
+    """The kind of most errors: a text could contain the secret address, or that of a person."""
+    return str(error) if isinstance(error, NotDelivered) else type(error).__name__
 
 
 def update(message: AlertMessage, **changes: Any) -> None:

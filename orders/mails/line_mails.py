@@ -7,7 +7,6 @@ it again, they count again.
 """
 
 import time
-from functools import partial
 from typing import Any
 
 import structlog
@@ -29,15 +28,7 @@ from seckill.models import DrawEntry, SaleItem
 from seckill.phase import Phase
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.buyer_language import language_of
-from shop.mails.outgoing_mail import (
-    Delivery,
-    claim_due,
-    hand_over,
-    headers_of,
-    retry_time,
-    send_each,
-    when_server_was_away,
-)
+from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
 from shop.times.timestamps import from_ms
 
 log = structlog.get_logger(__name__)
@@ -103,12 +94,9 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
         # Should the units not be theirs after all, there will be another one.
         LineMail.objects.filter(pk=mail.pk).delete()
         return Delivery.NOT_SENT
-    outcome = hand_over(
-        message,
-        server=server,
-        note_away=partial(wait_for_server, mail),
-        note_refused=partial(schedule_retry, mail),
-    )
+    row = LineMail.objects.filter(pk=mail.pk, sent_at=None)
+    attempt = Attempt("line_mail", {"mail": mail.pk}, row, mail.attempts, ATTEMPTS_MAX, text_of)
+    outcome = hand_over(message, server=server, attempt=attempt)
     if outcome is Delivery.SENT:
         update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
     return outcome
@@ -166,21 +154,6 @@ def text_of_draw(mail: LineMail) -> AccountMailText | None:
 def one_line(text: str) -> str:
     """A name may have a line break."""
     return " ".join(text.split())
-
-
-def wait_for_server(mail: LineMail, error: Exception) -> None:
-    log.warning("line_mails_wait_for_server", error=str(error))
-    update_mail(mail, last_error=text_of(error), **when_server_was_away())
-
-
-def schedule_retry(mail: LineMail, error: Exception) -> None:
-    """Try again later, doubling the pause each time; give up after `ATTEMPTS_MAX`."""
-    if mail.attempts >= ATTEMPTS_MAX:
-        log.error("line_mail_given_up", mail=mail.pk, error=type(error).__name__)
-        update_mail(mail, next_attempt_at=None, last_error=text_of(error))
-        return
-    log.warning("line_mail_refused", mail=mail.pk, attempts=mail.attempts, error=type(error).__name__)
-    update_mail(mail, next_attempt_at=retry_time(attempts=mail.attempts), last_error=text_of(error))
 
 
 def update_mail(mail: LineMail, **changes: Any) -> None:

@@ -6,7 +6,6 @@ after a crash has the same Message-ID.
 """
 
 from collections.abc import Iterable
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -18,15 +17,7 @@ from orders.mails.message import message_of
 from orders.models import Mail, Order, Refund, with_lines
 from shop import failpoints
 from shop.mails import daily_count
-from shop.mails.outgoing_mail import (
-    Delivery,
-    candidates_of,
-    claim,
-    hand_over,
-    retry_time,
-    send_each,
-    when_server_was_away,
-)
+from shop.mails.outgoing_mail import Attempt, Delivery, candidates_of, claim, hand_over, send_each
 from shop.tracing.steps import steps
 
 log = structlog.get_logger(__name__)
@@ -133,18 +124,18 @@ def deliver(mail: Mail, server: Any) -> Delivery:
     if per_day_max is not None and daily_count.count_of(count_name(mail)) >= per_day_max:
         update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
         return Delivery.NOT_SENT
+    row, which = Mail.objects.filter(pk=mail.pk, sent_at=None), {"mail": mail.pk, "order": str(mail.order.number)}
+    attempt = Attempt("mail", which, row, mail.attempts, ATTEMPTS_MAX, text_of)
     try:
         message = message_of(mail)
     except Exception as error:
         # A bug in the shop: Celery logs the traceback. The mails behind this one must not wait for the fix.
-        schedule_retry(mail, error)
+        attempt.retry_later(error)
         raise
     if message is None:
         update_mail(mail, next_attempt_at=None, last_error=OVERTAKEN)
         return Delivery.NOT_SENT
-    outcome = hand_over(
-        message, server=server, note_away=partial(wait_for_server, mail), note_refused=partial(schedule_retry, mail)
-    )
+    outcome = hand_over(message, server=server, attempt=attempt)
     if outcome is Delivery.SENT:
         failpoints.reach("mails.after_send")
         steps.note(mail.order.purchase, "mail", began=mail.created_at, kind=mail.kind)
@@ -159,22 +150,6 @@ def count_name(mail: Mail) -> str:
     address = mail.order.contact_email.strip().lower()
     name = "expiry" if mail.kind == Mail.Kind.EXPIRED else mail.kind
     return f"{name}-mails:{sha256(address.encode()).hexdigest()}"
-
-
-def wait_for_server(mail: Mail, error: Exception) -> None:
-    log.warning("mails_wait_for_server", error=str(error))
-    update_mail(mail, last_error=text_of(error), **when_server_was_away())
-
-
-def schedule_retry(mail: Mail, error: Exception) -> None:
-    """Try again later, doubling the pause each time; give up after `ATTEMPTS_MAX`."""
-    if mail.attempts >= ATTEMPTS_MAX:
-        log.error("mail_given_up", mail=mail.pk, order=str(mail.order.number), error=type(error).__name__)
-        update_mail(mail, next_attempt_at=None, last_error=text_of(error))
-        return
-    # A refusal names the address, so the text is with the mail alone.
-    log.warning("mail_refused", mail=mail.pk, attempts=mail.attempts, error=type(error).__name__)
-    update_mail(mail, next_attempt_at=retry_time(attempts=mail.attempts), last_error=text_of(error))
 
 
 def update_mail(mail: Mail, **changes: Any) -> None:

@@ -1,9 +1,7 @@
 """Sending reminders: one mail each, and the row goes with it. How mails are claimed: shop/mails/outgoing_mail.py."""
 
-from functools import partial
 from typing import Any
 
-import structlog
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone, translation
@@ -15,17 +13,7 @@ from orders.reminders.reminder_target import target_of
 from orders.reminders.subscribing import stop_url, with_targets
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.page_language import path_in
-from shop.mails.outgoing_mail import (
-    Delivery,
-    claim_due,
-    hand_over,
-    headers_of,
-    retry_time,
-    send_each,
-    when_server_was_away,
-)
-
-log = structlog.get_logger(__name__)
+from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
 
 # The pauses are 1, 2, 4 and 8 minutes: later, the sale has opened.
 ATTEMPTS_MAX = 5
@@ -52,12 +40,8 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
     if sale is not None and sale.closes_at <= timezone.now():
         row.delete()
         return Delivery.NOT_SENT
-    outcome = hand_over(
-        message_of(reminder),
-        server=server,
-        note_away=partial(wait_for_server, reminder),
-        note_refused=partial(retry_later, reminder),
-    )
+    attempt = Attempt("reminder", {"reminder": str(reminder.uid)}, row, reminder.attempts, ATTEMPTS_MAX)
+    outcome = hand_over(message_of(reminder), server=server, attempt=attempt)
     if outcome is Delivery.SENT:
         row.delete()
     return outcome
@@ -99,18 +83,3 @@ def text_of(reminder: Reminder, *, stop: str) -> AccountMailText:
         url=settings.SHOP_URL + path_in(reminder.language, target.path),
         if_not_you=_("This is the only mail about it. To get no reminders at all: %(url)s") % {"url": stop},
     )
-
-
-def wait_for_server(reminder: Reminder, error: Exception) -> None:
-    log.warning("reminders_wait_for_server", error=str(error))
-    Reminder.objects.filter(pk=reminder.pk).update(**when_server_was_away())
-
-
-def retry_later(reminder: Reminder, error: Exception) -> None:
-    """The log does not say to whom the mail was."""
-    row = Reminder.objects.filter(pk=reminder.pk)
-    if reminder.attempts >= ATTEMPTS_MAX:
-        log.error("reminder_given_up", reminder=str(reminder.uid), error=type(error).__name__)
-        row.delete()
-        return
-    row.update(next_attempt_at=retry_time(attempts=reminder.attempts))

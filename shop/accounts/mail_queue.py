@@ -6,25 +6,13 @@ an account. How mails are claimed and sent: `shop/mails/outgoing_mail.py`.
 """
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
-import structlog
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Now
 
-from shop.mails.outgoing_mail import (
-    Delivery,
-    claim_due,
-    hand_over,
-    headers_of,
-    retry_time,
-    send_each,
-    when_server_was_away,
-)
+from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
 from shop.models import AccountMail
-
-log = structlog.get_logger(__name__)
 
 # A person who waits longer than 1, 2, 4 and 8 minutes has asked again.
 ATTEMPTS_MAX = 5
@@ -55,14 +43,11 @@ def claim_next() -> AccountMail | None:
 
 def deliver(mail: AccountMail, server: Any) -> Delivery:
     """Send one claimed mail."""
-    outcome = hand_over(
-        message_of(mail),
-        server=server,
-        note_away=partial(wait_for_server, mail),
-        note_refused=partial(retry_later, mail),
-    )
+    row, which = AccountMail.objects.filter(pk=mail.pk), {"mail": str(mail.uid)}
+    attempt = Attempt("account_mail", which, row, mail.attempts, ATTEMPTS_MAX)
+    outcome = hand_over(message_of(mail), server=server, attempt=attempt)
     if outcome is Delivery.SENT:
-        AccountMail.objects.filter(pk=mail.pk).delete()
+        row.delete()
     return outcome
 
 
@@ -71,19 +56,3 @@ def message_of(mail: AccountMail) -> EmailMultiAlternatives:
     message = EmailMultiAlternatives(subject=mail.subject, body=mail.text, to=[mail.to], headers=headers)
     message.attach_alternative(mail.html, "text/html")
     return message
-
-
-def wait_for_server(mail: AccountMail, error: Exception) -> None:
-    log.warning("account_mails_wait_for_server", error=str(error))
-    AccountMail.objects.filter(pk=mail.pk).update(**when_server_was_away())
-
-
-def retry_later(mail: AccountMail, error: Exception) -> None:
-    """The log does not say to whom the mail was: it is kept longer than the mail."""
-    row = AccountMail.objects.filter(pk=mail.pk)
-    if mail.attempts >= ATTEMPTS_MAX:
-        log.error("account_mail_given_up", mail=str(mail.uid), error=type(error).__name__)
-        row.delete()
-        return
-    log.warning("account_mail_refused", mail=str(mail.uid), attempts=mail.attempts, error=type(error).__name__)
-    row.update(next_attempt_at=retry_time(attempts=mail.attempts))

@@ -10,17 +10,20 @@ import contextlib
 import math
 import smtplib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import structlog
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.db.models import F, QuerySet
-from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
+
+log = structlog.get_logger(__name__)
 
 # How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
 CLAIMED_FOR = timedelta(minutes=5)
@@ -40,6 +43,45 @@ class Delivery(StrEnum):
     NO_ANSWER = "no_answer"
     NOT_SENT = "not_sent"
     SENT = "sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to send what waits in a claimed row, and what becomes of the row if it fails."""
+
+    # What it is in the log, in the singular, and which one. The log never says to whom: it is kept longer than a mail.
+    name: str
+    which: Mapping[str, object]
+    row: "QuerySet[Any]"
+    attempts: int
+    attempts_max: int
+    # What a row says of its last error. None: its table keeps none, and a row that is given up is deleted.
+    error_text: Callable[[Exception], str] | None = None
+
+    def wait_for_server(self, error: Exception) -> None:
+        """The mail could not be tried."""
+        log.warning(f"{self.name}s_wait_for_server", error=str(error))
+        self._note(error, next_attempt_at=Now() + SERVER_AWAY, attempts=F("attempts") - 1)
+
+    def retry_later(self, error: Exception) -> None:
+        """Try again later, doubling the pause each time; give up after `attempts_max`."""
+        # A refusal names the address, so its text is with the mail alone.
+        kind = type(error).__name__
+        if self.attempts < self.attempts_max:
+            log.warning(f"{self.name}_refused", attempts=self.attempts, error=kind, **self.which)
+            pause = timedelta(minutes=min(2 ** (self.attempts - 1), BACKOFF_MINUTES_MAX))
+            self._note(error, next_attempt_at=Now() + pause)
+            return
+        log.error(f"{self.name}_given_up", error=kind, **self.which)
+        if self.error_text is None:
+            self.row.delete()
+        else:
+            self._note(error, next_attempt_at=None)
+
+    def _note(self, error: Exception, **changes: Any) -> None:
+        if self.error_text is not None:
+            changes["last_error"] = self.error_text(error)
+        self.row.update(**changes)
 
 
 def send_each(
@@ -93,34 +135,18 @@ def headers_of(name: str) -> dict[str, str]:
     return {"Message-ID": f"<{name}@{urlsplit(settings.SHOP_URL).hostname}>", "Auto-Submitted": "auto-generated"}
 
 
-def hand_over(
-    message: EmailMultiAlternatives,
-    *,
-    server: Any,
-    note_away: Callable[[Exception], None],
-    note_refused: Callable[[Exception], None],
-) -> Delivery:
-    """Give one message to the mail server. A fault is noted first."""
+def hand_over(message: EmailMultiAlternatives, *, server: Any, attempt: Attempt) -> Delivery:
+    """Give one message to the mail server. A fault is noted in its row."""
     try:
         server.open()
     except OSError as error:  # smtplib's exceptions are OSErrors
-        note_away(error)
+        attempt.wait_for_server(error)
         return Delivery.NO_ANSWER
     try:
         server.send_messages([message])
     except (OSError, ValueError) as error:  # ValueError: an invalid address
-        note_refused(error)
+        attempt.retry_later(error)
         # A refusal concerns this mail only; no answer concerns the server.
         is_answer = isinstance(error, ValueError | smtplib.SMTPResponseException | smtplib.SMTPRecipientsRefused)
         return Delivery.NOT_SENT if is_answer else Delivery.NO_ANSWER
     return Delivery.SENT
-
-
-def when_server_was_away() -> dict[str, CombinedExpression]:
-    """The columns of a claimed mail that could not be tried."""
-    return {"next_attempt_at": Now() + SERVER_AWAY, "attempts": F("attempts") - 1}
-
-
-def retry_time(*, attempts: int) -> CombinedExpression:
-    """When to try a refused mail again: the pause doubles each time."""
-    return Now() + timedelta(minutes=min(2 ** (attempts - 1), BACKOFF_MINUTES_MAX))
