@@ -14,7 +14,7 @@ from typing import Any
 from web.addresses import PART_OF_LIST
 from web.reservations.calls import is_ordinary
 from web.shell_forms import Headers, Shell, may_be_kept
-from web.shells import is_for_memory, is_of_api, shell_of, variant_of, without_own_headers
+from web.shells import is_for_memory, is_of_api, keep, shell_of, variant_of, without_own_headers
 from web.wsgi_request import RawAnswer, call_wsgi, environ_of
 
 # Kept by one process; the oldest goes first. Each has some tens of kilobytes.
@@ -67,10 +67,7 @@ class ListAnswers:
             return answer
         shell = shell_of(key, without_own_headers(answer), now_s=time.monotonic())
         with self._lock:
-            self._kept.pop(key, None)
-            self._kept[key] = shell
-            if len(self._kept) > LISTS_MAX:
-                del self._kept[next(iter(self._kept))]
+            keep(self._kept, key, shell, count_max=LISTS_MAX)
         return shell.answer(headers)
 
 

@@ -168,18 +168,19 @@ class Shells:
         outages.go_on("renewing public pages")
         for shells in (self._kept, self._answers, self._missing):
             shells.pop(key, None)
+        kept, count_max = self._kept, PAGES_MAX
         if is_of_api(key):
-            if may_be_kept(answer):
-                keep(self._answers, key, answer, count_max=ANSWERS_MAX)
-        elif may_be_kept(answer):
-            keep(self._kept, key, answer, count_max=PAGES_MAX)
+            kept, count_max = self._answers, ANSWERS_MAX
         elif answer[0] == 404 and is_for_all(answer):
-            keep(self._missing, key, answer, count_max=MISSING_MAX)
+            kept, count_max = self._missing, MISSING_MAX
+        if kept is self._missing or may_be_kept(answer):
+            keep(kept, key, shell_of(key, answer, now_s=time.monotonic()), count_max=count_max)
 
 
-def keep(shells: dict[str, Shell], key: str, answer: RawAnswer, *, count_max: int) -> None:
+def keep(shells: dict[str, Shell], key: str, shell: Shell, *, count_max: int) -> None:
     """As the newest; the oldest goes if there are too many."""
-    shells[key] = shell_of(key, answer, now_s=time.monotonic())
+    shells.pop(key, None)
+    shells[key] = shell
     if len(shells) > count_max:
         del shells[next(iter(shells))]
 

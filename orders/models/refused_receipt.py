@@ -36,7 +36,7 @@ class RefusedReceipt(models.Model):
         verbose_name = _("receipt of a lost reservation")
         verbose_name_plural = _("receipts of lost reservations")
         ordering = ["refused_at", "pk"]
-        # Who sees and manages orders does so with these.
+        # The permissions of orders hold for these too.
         default_permissions = ()
         indexes = [
             models.Index(fields=["refused_at"], name="orders_refused_open", condition=models.Q(done_at=None)),

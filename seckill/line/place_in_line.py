@@ -34,9 +34,9 @@ LINE_REFUSALS: dict[Joined, tuple[Any, Any]] = {
 }
 
 
-# Who waits hears of units within some seconds, and by mail. Places change as units come back, and not faster.
+# A person in line hears of units within some seconds, and by mail. Places change as units come back, and not faster.
 POLL_MS = 5_000
-# Who is not among the next so many cannot get units within seconds, and asks less often.
+# A person behind the next so many cannot get units within seconds, so their page asks less often.
 NEAR, POLL_SLOWLY_MS = 50, 20_000
 
 

@@ -102,7 +102,7 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
     state, left = state_of(items), sum(lefts) if len(lefts) == len(items) else None
     pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
     has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
-    # Who has come since the last sweep is there, though no process may have noted it yet.
+    # People who came since the last sweep are there, though no process may have noted it yet.
     known_arrivals = sale.waiting_room.arrivals
     for _window in range(WINDOWS_MAX):
         looked_at = min(max(room.arrivals - called, 0), min(max(WINDOW_MIN, pace // 15), WINDOW_MAX))

@@ -22,7 +22,7 @@ T = TypeVar("T")
 # How long somebody whose place was called has to come. It counts from the call, also for people who are there.
 GRACE_MS = 120_000
 # How long a unit is counted for each of them. With one unit left, a person who cannot decide must not stop the line
-# for two minutes; the page asks every two seconds, and reserving takes some. Who is later may still find a unit.
+# for two minutes; the page asks every two seconds, and reserving takes some. A later person may still find a unit.
 DECIDE_MS = 30_000
 
 

@@ -145,7 +145,7 @@ class JustTold:
         return 200, [], f"figures of {question[1]}".encode()
 
 
-def test_who_asks_what_was_just_told_hears_it_again() -> None:
+def test_the_same_question_gets_the_figures_that_were_just_given() -> None:
     assert told(Scope("GET", LIVE), broken={"gate": JustTold()})[2] == b"figures of 7"
     # A head is for the view.
     assert told(Scope("HEAD", LIVE), broken={"gate": JustTold()})[2] == b"the view's answer"

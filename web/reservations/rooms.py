@@ -1,7 +1,7 @@
 """Waiting rooms in memory: a thread reads the rooms that are asked for, and each place is told from them.
 
 The token has the arrival number, so nobody's place is looked up: it is computed, once for each person and process, and
-the answer is put together from the room's figures. Who has asked is noted for the sweep that calls the next.
+the answer is put together from the room's figures. The arrivals that ask are noted for the sweep that calls the next.
 """
 
 import threading

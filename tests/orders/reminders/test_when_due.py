@@ -11,6 +11,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
+from structlog.testing import capture_logs
 
 from orders.life import lifecycle
 from orders.models import Reminder
@@ -19,6 +20,7 @@ from orders.reminders.calendar_file import calendar_text
 from seckill.models import Sale, SaleItem
 from shop.local.ports import free_port
 from shop.models import Product, Variant
+from tests.orders.mails.mail_server import mail_server
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, order_of
 from tests.steps.shop import goods, make_item, make_product
@@ -116,6 +118,25 @@ def test_a_mail_server_that_is_away_costs_no_attempt(settings: Settings) -> None
     due_reminders.make_due()
     assert reminder_mails.send_due(seconds_max=5) == 0
     assert set(Reminder.objects.values_list("attempts", flat=True)) == {0}
+
+
+def test_a_refused_reminder_is_tried_again_and_then_given_up_and_holds_up_no_other(settings: Settings) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    people_wait(2, variant=goods("cup", units=9))
+    due_reminders.make_due()
+    with mail_server() as server, capture_logs() as logs:
+        server.refuses.add("p0@example.com")
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
+        assert reminder_mails.send_due(seconds_max=10) == 1
+        refused = Reminder.objects.get()
+        assert (refused.email, refused.attempts) == ("p0@example.com", 1)
+        assert refused.next_attempt_at is not None
+        assert 50 < (refused.next_attempt_at - timezone.now()).total_seconds() < 70
+        Reminder.objects.update(next_attempt_at=timezone.now(), attempts=reminder_mails.ATTEMPTS_MAX - 1)
+        assert reminder_mails.send_due(seconds_max=10) == 0
+    assert not Reminder.objects.exists()
+    assert [line["event"] for line in logs] == ["reminder_refused", "reminder_given_up"]
+    assert "p0@example.com" not in str(logs)
 
 
 def test_the_sweep_costs_the_same_for_many(
