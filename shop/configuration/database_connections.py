@@ -18,8 +18,8 @@ DIRECT = "direct"
 REPLICA = "replica"
 
 # A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
-# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s. A process
-# that waits for such rows gives up after 10 s: a page answers 503, a sweep comes again, and threads stay free for everybody else.
+# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s. A process that
+# waits for such rows gives up after 10 s: a page answers 503, a sweep comes again, and threads stay free for others.
 SESSION_TIMEOUTS: dict[str, str | int] = {
     "idle_in_transaction_session_timeout": "30s",
     "lock_timeout": "10s",

@@ -28,7 +28,7 @@ def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any)
 
 
 def has_permission(permission: str) -> Callable[[HttpRequest], bool]:
-    """A permission to change is one to look too, as on the pages. Only superusers have SUPERUSER, which no account can be given."""
+    """A permission to change is one to look too, as on the pages. Only superusers have SUPERUSER."""
     changing = permission.replace(".view_", ".change_")
     return lambda request: request.user.has_perm(permission) or request.user.has_perm(changing)
 
