@@ -1,6 +1,7 @@
 """What requests leave in the log, and their id in the answer."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,12 +22,17 @@ def _no_former_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[logging.LogRecord]]:
-    """What a shop would write: the records that no logger and no filter holds back."""
+    """What a shop would write: the records that no logger and no filter holds back.
+
+    Those of this thread: one that an earlier test has left may write about a server that is away.
+    """
     written: list[logging.LogRecord] = []
+    here = threading.get_ident()
 
     class Writer(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            written.append(record)
+            if record.thread == here:
+                written.append(record)
 
     writer = Writer(level=logging.WARNING)
     logging.getLogger().addHandler(writer)
