@@ -222,7 +222,10 @@ class FrontDoor:
 
 
 def may_be_public(path: str) -> bool:
-    """Whether it may be the address of a page, or of an answer of the API, that is the same for everybody."""
+    """Whether it may be the address of a page, or of an answer of the API, that is the same for everybody.
+
+    Django answers the API about a product with the slug `live` or `queue`.
+    """
     return not path.startswith("/api/") or (
         path.startswith(PUBLIC_ANSWER_BEGINNINGS) and not path.endswith(CALL_ENDINGS)
     )

@@ -117,10 +117,8 @@ def note_sent(message: AlertMessage) -> None:
 
 
 def attempt_of(message: AlertMessage) -> Attempt:
-    row, which = (
-        AlertMessage.objects.filter(pk=message.pk, sent_at=None),
-        {"alert": message.pk, "channel": message.channel},
-    )
+    row = AlertMessage.objects.filter(pk=message.pk, sent_at=None)
+    which = {"alert": message.pk, "channel": message.channel}
     return Attempt("alert", which, row, message.attempts, ATTEMPTS_MAX, error_text)
 
 

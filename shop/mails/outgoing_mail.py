@@ -49,13 +49,13 @@ class Delivery(StrEnum):
 class Attempt:
     """One attempt to send what waits in a claimed row, and what becomes of the row if it fails."""
 
-    # What it is in the log, in the singular, and which one. The log never says to whom: it is kept longer than a mail.
+    # Its name in the log, in the singular, and its id. The log never says to whom: it is kept longer than a mail.
     name: str
     which: Mapping[str, object]
     row: "QuerySet[Any]"
     attempts: int
     attempts_max: int
-    # What a row says of its last error. None: its table keeps none, and a row that is given up is deleted.
+    # The text for the row's last error. None: the table keeps none, and a row that is given up is deleted.
     error_text: Callable[[Exception], str] | None = None
 
     def wait_for_server(self, error: Exception) -> None:
