@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
-import structlog
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -19,8 +18,6 @@ from shop import failpoints
 from shop.mails import daily_count
 from shop.mails.outgoing_mail import Attempt, Delivery, candidates_of, claim, hand_over, send_each
 from shop.tracing.steps import steps
-
-log = structlog.get_logger(__name__)
 
 # A guest waits at the screen for the link, and a buyer who paid waits for the confirmation. A mail about an expiry is
 # not urgent.
