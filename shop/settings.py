@@ -262,6 +262,7 @@ MEDIA_URL = env.str("MEDIA_URL", default="/media/")
 # Renditions of a picture are made when it is saved, never while a page is shown.
 IMAGEKIT_DEFAULT_CACHEFILE_STRATEGY = "imagekit.cachefiles.strategies.Optimistic"
 IMAGEKIT_CACHEFILE_DIR = "renditions"
+IMAGEKIT_SPEC_CACHEFILE_NAMER = "shop.pictures.rendition_names.rendition_name"
 # Whether a rendition exists is asked of the storage: saving a picture must not need the cache server.
 IMAGEKIT_CACHE_BACKEND = "none"
 STORAGES = {

@@ -189,7 +189,7 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
 
     @extend_schema_field(PictureSerializer(allow_null=True))
     def get_image(self, item: SaleItem) -> Any:
-        first = next(iter(item.product.pictures.all()), None)
+        first = item.product.first_picture
         return PictureSerializer(first, context={"product": item.product}).data if first else None
 
     @extend_schema_field(AmountText())

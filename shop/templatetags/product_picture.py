@@ -60,7 +60,7 @@ class ProductPicture(TypedDict):
 @register.inclusion_tag("shop/product_picture.html")
 def product_picture(product: Product, size: str = "card") -> ProductPicture:
     """`size` is one of SIZES. Pages that show many products fetch `pictures` in advance."""
-    picture = next(iter(product.pictures.all()), None)
+    picture = product.first_picture
     return {
         "product": product,
         "picture": picture,

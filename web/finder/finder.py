@@ -121,7 +121,7 @@ def products_found(text: str) -> Iterable[Found]:
     for product in products.prefetch_related(pictures).order_by("-pk")[: ROWS_MAX + 1]:
         variants = [" ".join(shown([variant.sku, variant.options])) for variant in with_sku.get(product.pk, ())]
         details = [*variants, str(product.category or ""), "" if product.is_active else _("not shown")]
-        picture = next(iter(product.pictures.all()), None)
+        picture = product.first_picture
         yield Found(str(product), shown(details), page_of(product), picture)
 
 

@@ -16,10 +16,13 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from imagekit import hashers
+from imagekit.cachefiles.namers import source_name_as_path
 from PIL import Image
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from shop.models import Picture, Product, StockChange
+from shop.models.catalogue import RENDITIONS
 from shop.models.picture_field import FORMATS, PictureFormField
 from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
@@ -88,6 +91,19 @@ def test_each_size_is_made_when_the_picture_is_saved(product: Product, media: Pa
         with default_storage.open(name) as file, Image.open(file) as saved:
             sizes.append(saved.size)
     assert sizes == [(2000, 1000), (1200, 600), (640, 640), (200, 200)]
+
+
+def test_a_rendition_has_the_name_that_imagekit_gives_and_a_process_works_it_out_once(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the files of an older release are found."""
+    first, second = upload(product, image_bytes()), upload(product, image_bytes())
+    renditions = [getattr(picture, size) for picture in (first, second) for size in RENDITIONS]
+    names = [rendition.name for rendition in renditions]
+    assert names == [source_name_as_path(rendition.generator) for rendition in renditions]
+    assert len(set(names)) == 6
+    monkeypatch.setattr(hashers, "pickle", pytest.fail)
+    assert [name for picture in Picture.objects.order_by("pk") for name in picture.files[1:]] == names
 
 
 @pytest.mark.parametrize("format", FORMATS)
