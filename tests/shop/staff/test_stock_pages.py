@@ -1,12 +1,15 @@
 """Staff count and change the stock while people buy; every unit is in the journal."""
 
+import re
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.db.models import ProtectedError
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from shop.models import Product, StockChange, Variant
@@ -134,6 +137,17 @@ class TestLowStock:
         settings.LOW_STOCK_AT = 8
         Product.objects.update(is_active=False)
         assert badge() == ""
+
+    def test_a_page_of_the_admin_counts_them_once_and_the_next_one_anew(
+        self, client: Client, variant: Variant, settings: Settings
+    ) -> None:
+        for limit, badges in ((8, 2), (7, 0)):
+            settings.LOW_STOCK_AT = limit
+            with CaptureQueriesContext(connection) as asked:
+                text = client.get("/admin/").text
+            # In the sidebar and on the start page.
+            assert len(re.findall(r'uppercase min-w-\[18px\][^"]*">\s*1\s*</span>', text)) == badges
+            assert sum("low_stock_at" in query["sql"] and "COUNT" in query["sql"] for query in asked) == 1
 
     def test_the_list_shows_them_alone(self, client: Client, variant: Variant, settings: Settings) -> None:
         settings.LOW_STOCK_AT = 8
