@@ -11,7 +11,7 @@ from seckill.staff.sidebar import ENTRIES as SALES
 from shop.staff.sidebar import ACCOUNT_LINKS
 from shop.staff.sidebar import ENTRIES as SHOP
 
-NAVIGATION = [
+NAVIGATION: list[dict[str, Any]] = [
     {"title": _("Shop"), "items": [*SALES, *SHOP]},
     {"title": _("Orders"), "items": ORDERS},
 ]

@@ -161,11 +161,6 @@ class Product(models.Model):
         super().save(*args, **kwargs)
         write_entries(Product.objects.filter(pk=self.pk))
 
-    @property
-    def first_picture(self) -> "Picture | None":
-        """The one in lists. Pages that show many products fetch `pictures` in advance."""
-        return next(iter(self.pictures.all()), None)
-
     def get_absolute_url(self) -> str:
         return reverse("product", args=[self.slug])
 
@@ -174,6 +169,11 @@ class Product(models.Model):
         deleted = super().delete(*args, **kwargs)
         delete_files(files)
         return deleted
+
+    @property
+    def first_picture(self) -> "Picture | None":
+        """The one in lists. Pages that show many products fetch `pictures` in advance."""
+        return next(iter(self.pictures.all()), None)
 
 
 class Variant(models.Model):

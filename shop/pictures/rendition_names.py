@@ -5,6 +5,7 @@ For a name, imagekit pickles the whole recipe in Python. That took a fifth of th
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from imagekit.cachefiles.namers import source_name_as_path
 from imagekit.specs import ImageSpec
@@ -22,7 +23,8 @@ class Source:
 
 def rendition_name(spec: ImageSpec) -> str:
     """The setting IMAGEKIT_SPEC_CACHEFILE_NAMER. The specs of one field are of one class, with the recipe."""
-    return name_of(type(spec), spec.source.name)
+    recipe: Any = type(spec)
+    return name_of(recipe, spec.source.name)
 
 
 @lru_cache(maxsize=NAMES_MAX)
