@@ -239,6 +239,7 @@ CACHES = {
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9, setting="SECKILL_REDIS_URL"),
     "none": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
+    "cards": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 9_000}},
 }
 SESSION_ENGINE = "shop.accounts.session_store"
 
@@ -261,8 +262,7 @@ MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(STAMPEDE_DIRECTORY / "media"))
 MEDIA_URL = env.str("MEDIA_URL", default="/media/")
 # Renditions of a picture are made when it is saved, never while a page is shown.
 IMAGEKIT_DEFAULT_CACHEFILE_STRATEGY = "imagekit.cachefiles.strategies.Optimistic"
-IMAGEKIT_CACHEFILE_DIR = "renditions"
-IMAGEKIT_SPEC_CACHEFILE_NAMER = "shop.pictures.rendition_names.rendition_name"
+IMAGEKIT_CACHEFILE_DIR, IMAGEKIT_SPEC_CACHEFILE_NAMER = "renditions", "shop.pictures.rendition_names.rendition_name"
 # Whether a rendition exists is asked of the storage: saving a picture must not need the cache server.
 IMAGEKIT_CACHE_BACKEND = "none"
 STORAGES = {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib import admin
+from django.core.cache import caches
 from django.db import connections, transaction
 from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
@@ -170,6 +171,12 @@ def _fresh_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page has the categories of another test, and each asks for them, so that queries can be counted."""
     category_tree.menu.forget()
     monkeypatch.setattr(category_tree, "FRESH_SECONDS", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cards() -> None:
+    """No list has the cards of another test, whose settings may have been other ones."""
+    caches["cards"].clear()
 
 
 @pytest.fixture

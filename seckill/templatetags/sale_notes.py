@@ -8,6 +8,7 @@ from typing import Any
 from django import template
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import get_language
 
 from seckill.live.page_texts import stock_texts
 from seckill.live.product_sales import ProductSales, cheaper_offers, items_on_sale, sales_of
@@ -26,6 +27,18 @@ class Card:
     item: SaleItem | None
     is_open: bool
     is_today: bool
+
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """All that templates/shop/catalogue/_card.html shows of it: cards for which this is equal look the same."""
+        offering, item = self.offering, self.item
+        picture = offering.product.first_picture
+        return (
+            *(get_language(), offering.product.slug, str(offering.product)),
+            *(offering.price_minor, offering.has_prices, bool(offering.units)),
+            picture and (picture.image.name, picture.alt),
+            item and (item.price_minor, item.variant.options, item.sale.opens_at, self.is_open, self.is_today),
+        )
 
 
 @register.simple_tag
