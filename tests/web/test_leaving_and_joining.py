@@ -69,6 +69,9 @@ def is_refused(url: str) -> bool:
         socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=2).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:
+        # The port was closed at this very moment.
+        return False
     return False
 
 
