@@ -162,7 +162,7 @@ def test_without_javascript_the_button_reserves_and_the_order_follows(
     context.close()
 
 
-def test_whoever_is_signed_out_meanwhile_is_led_to_sign_in(
+def test_a_buyer_who_is_signed_out_meanwhile_is_led_to_sign_in(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)

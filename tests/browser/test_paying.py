@@ -88,7 +88,7 @@ def test_after_a_declined_payment_the_buyer_pays_with_another(
     assert sorted(Payment.objects.values_list("status", flat=True)) == ["captured", "failed"]
 
 
-def test_whoever_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one(
+def test_a_buyer_who_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)

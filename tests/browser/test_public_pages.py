@@ -90,7 +90,7 @@ def test_a_visitor_of_what_is_sold_out_is_offered_a_mail_and_no_sign_in(
     expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()
 
 
-def test_who_signs_out_elsewhere_and_comes_back_sees_it(
+def test_a_buyer_who_signs_out_elsewhere_and_comes_back_sees_it(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
@@ -202,7 +202,7 @@ def note(sent: list[str], name: str, call: Request) -> None:
         sent.append(name)
 
 
-def test_whoever_waited_for_the_opening_is_not_behind_whoever_presses_after_it(
+def test_a_page_that_waited_for_the_opening_is_not_behind_a_press_after_it(
     live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
 ) -> None:
     # Given a crowd, for which the shop wants eight seconds

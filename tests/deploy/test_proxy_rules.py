@@ -56,7 +56,7 @@ def test_figures_are_kept_for_those_who_ask_for_news(front: Front) -> None:
     assert front.hot.count(LIVE) < known + 15
 
 
-def test_who_needs_the_clock_hears_it_from_the_shop(front: Front) -> None:
+def test_a_call_for_the_clock_reaches_the_shop(front: Front) -> None:
     front.hot.answers[LIVE] = (200, AS_LIVE)
     front.proxy.ask(LIVE, headers=ASKS_FOR_NEWS)
     before = front.hot.count(LIVE)

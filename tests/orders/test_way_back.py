@@ -37,7 +37,7 @@ def press(client: Client, payment: Payment, action: str) -> str:
 # --- back from the payment page ---
 
 
-def test_who_presses_back_or_walks_away_has_not_paid_yet_and_who_has_paid_waits(
+def test_a_buyer_who_goes_back_has_not_paid_yet_and_one_who_has_paid_waits(
     client: Client, order: Order, payment: Payment
 ) -> None:
     # Back from the payment page

@@ -265,7 +265,7 @@ def test_the_button_of_the_waiting_list_is_there_for_what_cannot_be_reserved(
     ],
 )
 @pytest.mark.parametrize("line", ["waiting", "leaving"])
-def test_who_waits_sees_the_button_only_where_units_are_left_for_others(
+def test_a_waiting_buyer_sees_the_button_only_where_units_are_left_for_others(
     script: Script, availability: str, phase: str, hidden: bool, line: str
 ) -> None:
     assert script("buttonOf", state_of(script, line=line, availability=availability), phase)["hidden"] == hidden

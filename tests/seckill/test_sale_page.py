@@ -231,7 +231,7 @@ def test_the_pages_hold_no_inline_script_or_style(as_buyer: Client, item: SaleIt
             assert "src=" in tag.split(">")[0] or 'type="application/json"' in tag.split(">")[0]
 
 
-def test_who_is_not_signed_in_comes_back_to_the_form_with_the_units(
+def test_a_visitor_signs_in_and_comes_back_to_the_form_with_the_units(
     client: Client, item: SaleItem, buyer: User
 ) -> None:
     path = f"{path_in('zh-hans', form_of(item))}?units=3"

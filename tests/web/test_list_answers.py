@@ -151,7 +151,7 @@ def test_where_there_is_no_room_for_the_first_the_others_hear_it_too(callers: Ca
     assert [answer[0] for answer in callers.all(callers.ask())] == [200]
 
 
-def test_who_asks_with_a_first_caller_that_has_gone_asks_itself(callers: Callers, django: Django) -> None:
+def test_a_caller_behind_a_first_one_that_has_gone_asks_itself(callers: Callers, django: Django) -> None:
     async def together() -> RawAnswer:
         first = asyncio.create_task(callers.ask())
         await asyncio.sleep(0.05)
@@ -171,7 +171,7 @@ def test_a_refusal_is_for_its_caller_alone(callers: Callers, django: Django, sta
     assert sorted(answer[0] for answer in callers.crowd(3)) == [200, 200, int(status[:3])]
 
 
-def test_nobody_waits_long_for_the_answer_of_another(
+def test_no_call_waits_long_for_the_answer_to_another(
     callers: Callers, django: Django, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def together() -> list[RawAnswer]:

@@ -29,7 +29,7 @@ def test_a_wait_that_takes_too_long_ends_and_others_go_on() -> None:
     assert asyncio.run(run()) == ["in time", "too long", "too long"]
 
 
-def test_who_is_cancelled_by_somebody_else_is_cancelled() -> None:
+def test_a_task_that_somebody_else_cancels_is_cancelled() -> None:
     async def run() -> None:
         patience = Patience(seconds_max=10)
 

@@ -36,7 +36,7 @@ def sale_page(page: Page, live_shop: str, sign_in: SignIn, buyer: User, item: Sa
     return page
 
 
-def test_who_joins_sees_the_place_and_gets_the_units(
+def test_a_buyer_who_joins_sees_the_place_and_gets_the_units(
     sale_page: Page, item: SaleItem, rival: User, stranger: User
 ) -> None:
     page, first = sale_page, join(item, stranger)

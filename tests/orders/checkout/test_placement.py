@@ -112,7 +112,7 @@ def test_a_way_of_sending_must_be_offered_for_the_price_that_was_shown() -> None
     assert nothing_happened(tea, lines=1)
 
 
-def test_nobody_holds_the_stock_with_unpaid_orders(buyer: User, settings: LazySettings) -> None:
+def test_a_buyer_cannot_hold_the_stock_with_unpaid_orders(buyer: User, settings: LazySettings) -> None:
     settings.CHECKOUT_UNPAID_MAX = 2
     goods("tea", units=100)
     for holder in (Holder(), Holder(buyer_id=buyer.pk)):

@@ -162,7 +162,7 @@ def test_a_packer_cannot_refund_from_the_queue(client: Client, buyer: User) -> N
     assert order.status == OrderStatus.PAID
 
 
-def test_who_may_not_see_orders_sees_no_queue(client: Client, packer: User, buyer: User) -> None:
+def test_staff_who_may_not_see_orders_see_no_queue(client: Client, packer: User, buyer: User) -> None:
     order = paid(goods("tea"), buyer)
     packer.groups.clear()
     for page in (TO_PACK, slips_page(order), f"{TO_PACK}pick-list/?orders={order.pk}"):

@@ -31,7 +31,7 @@ def cancel_often(api: APIClient, item: SaleItem, buyer: User, *, times: int = OF
         assert cancel(api, order_of(item, buyer)).status_code == 200
 
 
-def test_who_cancels_again_and_again_has_to_wait(api: APIClient, item: SaleItem, buyer: User) -> None:
+def test_a_buyer_who_cancels_again_and_again_has_to_wait(api: APIClient, item: SaleItem, buyer: User) -> None:
     cancel_often(api, item, buyer)
     order = order_of(item, buyer)
     answer = cancel(api, order)

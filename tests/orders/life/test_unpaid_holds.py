@@ -48,7 +48,7 @@ def cancel_after(item: SaleItem, buyer: User, share: float) -> None:
     assert cancelling.cancel(order=order, request=RequestFactory().post("/")).outcome == "cancelled"
 
 
-def test_who_lets_holds_expire_again_and_again_gets_no_pass(item: SaleItem, buyer: User) -> None:
+def test_a_buyer_who_lets_holds_expire_again_and_again_gets_no_pass(item: SaleItem, buyer: User) -> None:
     let_expire(item, buyer, times=OFTEN - 1)
     assert ask_pass(item, buyer).status_code == 201
     let_expire(item, buyer, times=1)

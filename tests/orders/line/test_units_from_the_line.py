@@ -62,7 +62,9 @@ def test_the_first_in_line_gets_the_units_of_an_order_that_is_cancelled(
     assert waiting(item) == 1
 
 
-def test_who_does_not_pay_passes_the_units_on(item: SaleItem, buyer: User, rival: User, stranger: User) -> None:
+def test_units_that_are_not_paid_go_to_the_next_in_line(
+    item: SaleItem, buyer: User, rival: User, stranger: User
+) -> None:
     order_of(item, buyer)
     first, second = join(item, rival), join(item, stranger)
     for reservation_id, person in ((first, rival), (second, stranger)):

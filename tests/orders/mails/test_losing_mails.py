@@ -104,7 +104,7 @@ def test_somebody_who_has_units_by_then_is_not_told_that_they_have_none(item: Sa
     assert send_mails() == 1
 
 
-def test_nobody_is_told_twice_and_people_without_an_address_hold_up_nobody(item: SaleItem) -> None:
+def test_each_loser_is_told_once_and_people_without_an_address_hold_up_no_others(item: SaleItem) -> None:
     people = losers(item, 3)
     User.objects.filter(pk=people[0].pk).update(email="")
     User.objects.filter(pk=people[1].pk).update(is_active=False)

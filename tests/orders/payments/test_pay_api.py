@@ -101,7 +101,7 @@ def test_a_key_is_required(order: Order, buyer: User) -> None:
     assert not Payment.objects.exists()
 
 
-def test_nobody_else_can_pay_or_cancel_an_order(order: Order, rival: User) -> None:
+def test_another_buyer_can_neither_pay_nor_cancel_an_order(order: Order, rival: User) -> None:
     for press in (press_pay, press_cancel):
         assert press(signed_in(rival), order.number).status_code == 404
         assert press(APIClient(), order.number).status_code == 401

@@ -121,9 +121,7 @@ def lose_entry(journey: ItemJourney, reservation_id: UUID) -> None:
 
 
 @pytest.mark.parametrize("lose", [lose_hold, lose_order, lose_release, lose_confirmation, lose_entry])
-def test_whatever_is_lost_between_the_stores_is_named(
-    journey: ItemJourney, lose: Callable[[ItemJourney, UUID], None]
-) -> None:
+def test_each_loss_between_the_stores_is_named(journey: ItemJourney, lose: Callable[[ItemJourney, UUID], None]) -> None:
     victim, other = journey.ordered(units=2), journey.paid()
     lose(journey, victim)
     named = {str(each.reservation_id) for each in audit(item_id=journey.item_id).comparison.differences}

@@ -146,7 +146,7 @@ LOST = ["item", "buyers", "holds", "outbox", "ops", "item outbox", "item holds",
 
 
 @pytest.mark.parametrize("lost", [names.split() for names in LOST], ids="-".join)
-def test_whatever_keys_are_lost_nothing_that_remains_is_forgotten(journey: ItemJourney, lost: list[str]) -> None:
+def test_after_any_loss_of_keys_all_that_remains_is_kept(journey: ItemJourney, lost: list[str]) -> None:
     reservations = orders_in_every_state(journey)
     journey.change(SaleChange.Kind.ADD_UNITS, units=1)
     journey.change(SaleChange.Kind.WITHDRAW_UNITS, units=1)

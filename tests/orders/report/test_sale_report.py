@@ -148,7 +148,9 @@ def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleIte
     assert sorted((row[3], row[4]) for row in cells) == [("CN", 1), ("DE", 2)]
 
 
-def test_who_sees_sales_sees_it_and_who_sees_orders_sees_the_money(client: Client, sold: SaleItem, buyer: User) -> None:
+def test_a_right_to_see_sales_shows_it_and_a_right_to_see_orders_shows_the_money(
+    client: Client, sold: SaleItem, buyer: User
+) -> None:
     for address in (page_of(sold), file_of(sold, "csv")):
         client.force_login(buyer)
         assert client.get(address).status_code == 302

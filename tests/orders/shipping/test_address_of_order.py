@@ -33,7 +33,7 @@ def address_of(order: Order) -> dict[str, str]:
 # --- the page between the button and the payment company ---
 
 
-def test_who_pays_is_asked_where_the_order_goes_and_led_on(client: Client, order: Order) -> None:
+def test_a_paying_buyer_is_asked_where_the_order_goes_and_led_on(client: Client, order: Order) -> None:
     asked = pay(client, order)
     assert asked["Location"] == f"{order.get_absolute_url()}address/"
     assert not Payment.objects.exists()

@@ -58,7 +58,7 @@ def test_an_order_that_is_opened_goes_to_the_default_address_and_can_be_changed(
     assert client.post(order.pay_path)["Location"].startswith("/pay/simulated/")
 
 
-def test_who_pays_from_the_list_is_not_asked_either(client: Client, order: Order, saved: Address) -> None:
+def test_a_buyer_who_pays_from_the_list_is_not_asked_either(client: Client, order: Order, saved: Address) -> None:
     assert client.post(order.pay_path)["Location"].startswith("/pay/simulated/")
     assert city_of(order) == "Suzhou"
 

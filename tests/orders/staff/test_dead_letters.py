@@ -84,7 +84,7 @@ def test_a_form_that_says_nothing_or_names_nothing_changes_nothing(
     assert not LogEntry.objects.exists()
 
 
-def test_who_may_only_see_orders_reads_the_list_and_removes_nothing(
+def test_staff_who_may_only_see_orders_read_the_list_and_remove_nothing(
     client: Client, letter: DeadLetter, item: SaleItem
 ) -> None:
     client.force_login(employee("view_order"))

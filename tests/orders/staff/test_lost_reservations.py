@@ -73,7 +73,9 @@ def test_a_form_that_says_nothing_or_names_nothing_changes_nothing(client: Clien
     assert RefusedReceipt.objects.get().done_at is None
 
 
-def test_who_may_only_see_orders_reads_the_list_and_removes_nothing(client: Client, refused: RefusedReceipt) -> None:
+def test_staff_who_may_only_see_orders_read_the_list_and_remove_nothing(
+    client: Client, refused: RefusedReceipt
+) -> None:
     client.force_login(employee("view_order"))
     page = client.get(PAGE).content.decode()
     assert str(refused.pk) in page

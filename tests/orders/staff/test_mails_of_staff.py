@@ -79,7 +79,7 @@ def test_a_mail_that_is_true_no_more_is_not_sent_again(client: Client, sent: Mai
     assert "No longer applies" in client.get(page_of(sent)).content.decode()
 
 
-def test_who_may_only_look_sends_nothing(client: Client, sent: Mail) -> None:
+def test_staff_who_may_only_look_send_nothing(client: Client, sent: Mail) -> None:
     client.force_login(employee("view_order"))
     assert f"{MAILS}{sent.pk}/again/" not in client.get(page_of(sent)).content.decode()
     assert client.post(f"{MAILS}{sent.pk}/again/").status_code == 403

@@ -135,7 +135,9 @@ class TestExport:
         with django_assert_max_num_queries(8):
             assert len(exported(client, ORDERS)) == 30
 
-    def test_who_may_not_see_orders_cannot_export_them(self, client: Client, stranger: User, order: Order) -> None:
+    def test_staff_who_may_not_see_orders_cannot_export_them(
+        self, client: Client, stranger: User, order: Order
+    ) -> None:
         User.objects.filter(pk=stranger.pk).update(is_staff=True)
         client.force_login(stranger)
         assert export(client, ORDERS).status_code == 403

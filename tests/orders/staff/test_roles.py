@@ -61,7 +61,7 @@ def test_support_refunds_and_changes_no_sale(client: Client, paid: Order, item: 
     assert client.get(reverse("admin:seckill_sale_check_before_opening", args=[item.sale_id])).status_code == 403
 
 
-def test_who_corrects_an_address_makes_no_superuser_and_sets_no_password(
+def test_a_right_to_correct_addresses_makes_no_superuser_and_sets_no_password(
     client: Client, shop_manager: User, buyer: User
 ) -> None:
     me = signed_in_as(client, "Support")

@@ -91,7 +91,7 @@ def test_a_method_without_a_price_is_saved_with_a_warning(client: Client) -> Non
     assert "“Post” has no price, so buyers are not offered it." in messages_on(response)
 
 
-def test_who_may_only_look_reads_the_prices_as_text(client: Client) -> None:
+def test_staff_who_may_only_look_read_the_prices_as_text(client: Client) -> None:
     method = ShippingMethod.objects.create(code="post", name="Post")
     ShippingPrice.objects.create(method=method, up_to=1000, price_minor=1250)
     client.force_login(employee("view_shippingmethod"))

@@ -77,6 +77,6 @@ def test_the_journal_says_how_many_units_were_drawn_among_how_many_entries(item:
     assert outcome_sentence(change) == "5 entries took part."
 
 
-def test_nobody_can_draw_by_hand(item: SaleItem, as_manager: Client) -> None:
+def test_staff_cannot_draw_by_hand(item: SaleItem, as_manager: Client) -> None:
     path = control_url(sale_id=item.sale_id, kind=SaleChange.Kind.DRAW, item_id=item.pk)
     assert as_manager.get(path).status_code == 404

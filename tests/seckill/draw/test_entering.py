@@ -98,7 +98,7 @@ def test_more_units_than_one_buyer_may_have_are_refused(item: SaleItem, buyer: U
     assert (refused.status_code, refused.json()["code"], refused.json()["per_buyer_max"]) == (409, "limit_reached", 2)
 
 
-def test_nobody_gets_a_pass_before_or_after_the_opening(item: SaleItem, buyer: User) -> None:
+def test_a_draw_gives_no_pass_before_or_after_the_opening(item: SaleItem, buyer: User) -> None:
     for _moment in range(2):
         refused = signed_in(buyer).post(f"/api/v1/sale-items/{item.pk}/passes/")
         assert (refused.status_code, refused.json()["code"]) == (409, "drawn")

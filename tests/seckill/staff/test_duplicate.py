@@ -63,7 +63,7 @@ def test_the_page_of_the_sale_asks_first_and_leads_to_the_draft(as_manager: Clie
     assert "This is a draft with the same items, one week later." in answer.content.decode()
 
 
-def test_who_may_not_add_sales_cannot_duplicate_one(client: Client, item: SaleItem) -> None:
+def test_staff_who_may_not_add_sales_cannot_duplicate_one(client: Client, item: SaleItem) -> None:
     client.force_login(employee("change_sale"))
     assert page_of(item.sale, "duplicate_sale") not in client.get(page_of(item.sale, "change")).content.decode()
     assert client.post(page_of(item.sale, "duplicate_sale")).status_code == 403

@@ -186,7 +186,7 @@ def test_staff_without_a_permission_for_sales_see_no_figures(client: Client, run
     assert client.get(LIST).status_code == 403
 
 
-def test_nobody_edits_an_item_outside_its_sale(client: Client, running: SaleItem) -> None:
+def test_an_item_is_not_edited_outside_its_sale(client: Client, running: SaleItem) -> None:
     assert client.get(f"{LIST}add/").status_code == 403
     assert client.post(f"{LIST}{running.pk}/delete/", {"post": "yes"}).status_code == 403
     assert client.post(f"{LIST}{running.pk}/change/", {"quantity": 1}).status_code == 403

@@ -134,7 +134,7 @@ def test_calls_under_way_are_told_when_the_connection_is_lost_and_the_next_get_a
     wait_for_answer(web_on_any_loop)
 
 
-def test_nobody_waits_for_ever(store: OwnStore, web: RunningPipelines) -> None:
+def test_no_call_waits_for_ever(store: OwnStore, web: RunningPipelines) -> None:
     with mock.patch.object(one_pipeline, "WAITING_MAX", 20):
         answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(1, 51))
     # The rest was refused before anything was sent.

@@ -58,7 +58,7 @@ def test_a_second_call_hears_the_same_place(product: Product, buyer: User, rival
         (300, 3600, False, 409, "no_waiting_room"),
     ],
 )
-def test_who_gets_no_place(
+def test_where_there_is_no_place_to_have_a_call_says_why(
     product: Product,
     buyer: User,
     opens_in_seconds: int,

@@ -157,7 +157,7 @@ def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(as_buy
     assert not AccountMail.objects.exists()
 
 
-def test_whoever_wants_no_mails_removes_the_address(as_buyer: Client, buyer: User) -> None:
+def test_a_buyer_who_wants_no_mails_removes_the_address(as_buyer: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
     as_buyer.get("/accounts/reauthenticate/")
     enter_password_again(as_buyer, "buyer-password")

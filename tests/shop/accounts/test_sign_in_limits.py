@@ -91,7 +91,7 @@ def test_the_api_answers_with_a_problem_and_the_web_with_a_page(buyer: User) -> 
     assert "尝试次数过多" in by_page(prefix="/zh-hans").content.decode()
 
 
-def test_whoever_knows_the_password_signs_in_as_often_as_they_like(buyer: User) -> None:
+def test_a_person_with_the_right_password_may_sign_in_as_often_as_they_like(buyer: User) -> None:
     for _ in range(7):
         assert by_api().status_code == 401
         assert by_api(password="buyer-password").status_code == 201

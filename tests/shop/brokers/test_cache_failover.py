@@ -41,7 +41,7 @@ def attempts_left() -> int:
     return left
 
 
-def test_who_is_signed_in_and_what_was_counted_survive_a_failover(
+def test_sessions_and_counts_survive_a_failover(
     cache_servers: SentinelStore, client: Client, buyer: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rate_limits, "SILENCE_SECONDS", 0.0)

@@ -59,7 +59,7 @@ def test_the_reservation_store_syncs_before_it_answers_and_evicts_nothing(server
     assert rows(servers, "SHOW server_encoding") == [("UTF8",)]
 
 
-def test_nobody_gets_in_without_the_password(servers: EmbeddedServers) -> None:
+def test_a_client_without_the_password_does_not_get_in(servers: EmbeddedServers) -> None:
     for name in ("SECKILL_REDIS_URL", "REDIS_URL"):
         address = servers.environment()[name].partition("@")[2]
         with redis.Redis.from_url(f"redis://{address}") as stranger, pytest.raises(redis.AuthenticationError):

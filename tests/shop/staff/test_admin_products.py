@@ -77,7 +77,7 @@ def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None) 
     assert not Product.objects.exists()
 
 
-def test_who_may_only_look_sees_the_price_and_the_stock_as_text(client: Client, product: Product) -> None:
+def test_staff_who_may_only_look_see_the_price_and_the_stock_as_text(client: Client, product: Product) -> None:
     client.force_login(employee("view_product"))
     page = client.get(admin_page(product)).content.decode()
     assert "99.00 CNY" in page
@@ -86,7 +86,7 @@ def test_who_may_only_look_sees_the_price_and_the_stock_as_text(client: Client, 
     assert client.post(admin_page(product), saved_page(product)).status_code == 403
 
 
-def test_who_may_change_products_may_change_their_variants(client: Client, product: Product) -> None:
+def test_a_right_to_change_products_is_one_to_change_their_variants(client: Client, product: Product) -> None:
     client.force_login(employee("view_product", "change_product"))
     assert client.post(admin_page(product), saved_page(product, price_minor="88.00")).status_code == 302
     assert variant_of(product).price_minor == 8800

@@ -82,7 +82,7 @@ def test_a_refusal_to_staff_stays_in_the_admin(client: Client, buyer: User) -> N
     ("permission", "link"),
     [("change_order", ORDERS), ("change_sale", "/admin/seckill/sale/"), ("change_user", "/admin/shop/customer/")],
 )
-def test_who_may_change_rows_finds_them_in_the_sidebar(client: Client, db: None, permission: str, link: str) -> None:
+def test_rows_that_staff_may_change_are_in_their_sidebar(client: Client, db: None, permission: str, link: str) -> None:
     client.force_login(employee(permission))
     assert f'href="{link}"' in client.get(link).content.decode().partition('id="main"')[0]
 

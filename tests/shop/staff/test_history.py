@@ -84,7 +84,7 @@ def test_a_draft_of_a_sale_has_one_with_its_items(client: Client, product: Produ
     assert SaleItem.objects.get().price_minor == 1800
 
 
-def test_who_may_not_see_products_sees_no_history_of_them(client: Client, product: Product) -> None:
+def test_staff_who_may_not_see_products_see_no_history_of_them(client: Client, product: Product) -> None:
     client.force_login(employee("view_category"))
     assert client.get(reverse("admin:shop_product_history", args=[product.pk])).status_code == 403
 

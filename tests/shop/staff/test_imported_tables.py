@@ -238,7 +238,7 @@ class TestFiles:
 
 
 @pytest.mark.parametrize("page", [PRODUCTS, STOCK])
-def test_who_may_only_look_exports_but_does_not_import(client: Client, product: Product, page: str) -> None:
+def test_staff_who_may_only_look_export_but_do_not_import(client: Client, product: Product, page: str) -> None:
     client.force_login(employee("view_product", "view_variant"))
     assert client.get(f"{page}export/").status_code == 200
     assert client.get(f"{page}import/").status_code == 403

@@ -171,7 +171,9 @@ class TestPermissions:
         assert client.post(admin_page(variant), step("change", 5)).status_code == 302
         assert client.get(f"/admin/shop/product/{variant.product_id}/change/").status_code == 403
 
-    def test_who_may_only_see_the_stock_cannot_change_it(self, client: Client, keeper: User, variant: Variant) -> None:
+    def test_staff_who_may_only_see_the_stock_cannot_change_it(
+        self, client: Client, keeper: User, variant: Variant
+    ) -> None:
         keeper.user_permissions.set(Permission.objects.filter(codename="view_variant"))
         assert client.get(admin_page(variant)).status_code == 200
         assert client.post(admin_page(variant), step("change", 5)).status_code == 403

@@ -168,7 +168,7 @@ def test_twenty_viewers_are_one_question(item: SaleItem, monkeypatch: pytest.Mon
     assert asked == [item.sale_id]
 
 
-def test_what_one_process_made_is_shown_by_the_others_as_long_as_it_is_fresh(
+def test_figures_that_one_process_made_are_shown_by_the_others_while_fresh(
     item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "FRESH_SECONDS", 60.0)

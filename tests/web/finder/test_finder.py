@@ -93,7 +93,7 @@ def test_each_kind_is_found_by_those_who_may_see_it_alone(
     assert list(found(client, "buyer")) == [kind]
 
 
-def test_who_may_see_nothing_finds_nothing_not_even_a_number(client: Client, order: Order) -> None:
+def test_staff_who_may_see_nothing_find_nothing_not_even_a_number(client: Client, order: Order) -> None:
     client.force_login(employee())
     page = client.get(FIND, {"q": order.shown_code})
     assert page.status_code == 200

@@ -181,7 +181,7 @@ BODIES = [
 NOT_ORDINARY |= {f"the body {body!r}": {"body": body} for body in BODIES}
 
 
-def test_whatever_is_not_ordinary_is_answered_by_the_view(
+def test_an_unusual_call_is_answered_by_the_view(
     warm: Lane, item: SaleItem, people: list[User], pass_for: PassFor, settings: LazySettings
 ) -> None:
     settings.ALLOWED_HOSTS = ["localhost"]

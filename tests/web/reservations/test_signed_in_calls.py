@@ -319,7 +319,7 @@ KINDS: dict[str, Callable[..., Environ]] = {
         ("token", "status", OF_A_TOKEN),
     ],
 )
-def test_whatever_is_not_ordinary_is_answered_by_the_view(
+def test_an_unusual_call_is_answered_by_the_view(
     lane: Lane, item: SaleItem, buyer: User, settings: LazySettings, who: str, kind: str, changes: dict[str, Change]
 ) -> None:
     settings.ALLOWED_HOSTS, settings.PASS_LIMIT = ["localhost"], "1000/minute"
@@ -343,7 +343,7 @@ def test_whatever_is_not_ordinary_is_answered_by_the_view(
     ("who", "change"),
     [*product_of(WHO, ["password", "inactive", "signed out"]), ("token", "expired")],
 )
-def test_who_may_no_longer_ask_is_refused_at_once(
+def test_a_caller_who_may_no_longer_ask_is_refused_at_once(
     lane: Lane, item: SaleItem, buyer: User, who: str, kind: str, change: str
 ) -> None:
     asked, reservation_id = WHO[who](buyer), reserve(item, buyer)

@@ -99,7 +99,7 @@ def test_ten_are_the_most_and_the_answer_says_how_many_got_units(item: CheckedIt
 
 
 @pytest.mark.parametrize("units", [1, 2])
-def test_who_has_reserved_elsewhere_up_to_the_limit_is_passed_over(item: CheckedItem, units: int) -> None:
+def test_a_buyer_at_the_limit_by_another_reservation_is_passed_over(item: CheckedItem, units: int) -> None:
     item.publish_with_line(quantity=2, per_buyer_max=2)
     held = item.held(buyer=1, units=2)
     item.waiting(buyer=8, units=2)

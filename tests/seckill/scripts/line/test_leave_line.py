@@ -12,7 +12,7 @@ def sold_out(item: CheckedItem) -> None:
     item.held(buyer=1, units=3)
 
 
-def test_who_leaves_is_not_waiting_any_more(item: CheckedItem) -> None:
+def test_a_buyer_who_leaves_is_not_waiting_any_more(item: CheckedItem) -> None:
     sold_out(item)
     place = item.waiting(buyer=8)
     item.waiting(buyer=9)

@@ -75,7 +75,7 @@ def test_each_node_syncs_before_it_answers_and_evicts_nothing(shared_store: Repl
         assert {name: node.ask("CONFIG GET", name)[name] for name in wanted} == wanted, node.name
 
 
-def test_nobody_gets_in_without_the_password(shared_store: ReplicatedStore) -> None:
+def test_a_client_without_the_password_does_not_get_in(shared_store: ReplicatedStore) -> None:
     for node in (*shared_store.nodes, *shared_store.watchers):
         # Without repetitions, of which redis-py makes ten.
         stranger = redis.Redis(port=node.port, retry=Retry(NoBackoff(), 0))
