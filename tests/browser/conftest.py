@@ -22,6 +22,7 @@ from playwright.sync_api import (
 )
 
 from shop.accounts import sign_in_hint
+from tests.network_changes import no_network_changes
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -47,6 +48,12 @@ def reason_for_no_browser() -> str | None:
 def _a_browser_that_can_be_driven() -> None:
     if reason := reason_for_no_browser():
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _no_network_changes() -> Iterator[None]:
+    with no_network_changes():
+        yield
 
 
 @pytest.fixture(scope="session")

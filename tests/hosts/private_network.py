@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.network_changes import network_change
+
 NO_NETWORK = (
     "Network namespaces need root on Linux, where `ip netns add` works, and the programs {missing}. "
     "On Debian: apt install iproute2 nftables nginx-light"
@@ -55,12 +57,15 @@ class PrivateNetwork:
 
     def build(self) -> None:
         run("ip", "link", "add", self._bridge, "type", "bridge")
+        # The kernel would give each link an address of its own, a second after it is up.
+        run("ip", "link", "set", self._bridge, "addrgenmode", "none")
         run("ip", "address", "add", f"{self.address}/24", "dev", self._bridge)
         run("ip", "link", "set", self._bridge, "up")
         for place, (name, namespace) in enumerate(self._namespaces.items()):
             outside, inside = f"{self._bridge}o{place}", f"{self._bridge}i{place}"
             run("ip", "netns", "add", namespace)
             run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", namespace)
+            run("ip", "link", "set", outside, "addrgenmode", "none")
             run("ip", "link", "set", outside, "master", self._bridge, "up")
             at = ("ip", "-n", namespace)
             run(*at, "address", "add", f"{self.addresses[name]}/24", "dev", inside)
@@ -126,7 +131,9 @@ class PrivateNetwork:
 def private_network(*names: str) -> Iterator[PrivateNetwork]:
     network = PrivateNetwork(names)
     try:
-        network.build()
+        with network_change():
+            network.build()
         yield network
     finally:
-        network.remove()
+        with network_change():
+            network.remove()

@@ -1,0 +1,38 @@
+"""Chromium gives up what it is loading when the machine gets or loses an address (ERR_NETWORK_CHANGED).
+
+So a private network (tests/hosts) is built and removed while no test uses a browser. Those tests run in other
+processes, hence a lock of a file.
+"""
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Chromium needs some 40 ms.
+HEARD_SECONDS = 0.5
+
+
+@contextmanager
+def no_network_changes() -> Iterator[None]:
+    with _locked(fcntl.LOCK_SH):
+        yield
+
+
+@contextmanager
+def network_change() -> Iterator[None]:
+    """Waits for the tests that use a browser now."""
+    with _locked(fcntl.LOCK_EX):
+        yield
+        time.sleep(HEARD_SECONDS)
+
+
+@contextmanager
+def _locked(how: int) -> Iterator[None]:
+    path = Path(tempfile.gettempdir()) / f"stampede-network-changes-{os.getuid()}"
+    with path.open("w") as file:
+        fcntl.flock(file, how)
+        yield
