@@ -1,7 +1,6 @@
 """Staff, sales and expiring orders lock the stock in one order, and for a short time."""
 
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from shop.stock.movements import Kind, move
 from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, order_of, plain_order
 from tests.steps.product_page import saved_page
-from tests.steps.shop import PLENTY, goods, make_item, units_in, variant_of
+from tests.steps.shop import PLENTY, goods, make_item, png, units_in, variant_of
 from tests.steps.staff import admin_page
 from tests.steps.tables import confirm, errors_by_line, exported, upload
 
@@ -113,8 +112,7 @@ def test_pictures_are_decoded_and_written_before_the_stock_is_locked(
     as_manager: Client, product: Product, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEDIA_ROOT = str(tmp_path)
-    file = BytesIO()
-    Image.new("RGB", (60, 40), "red").save(file, "PNG")
+    file = png(size=(60, 40))
     locked: list[bool] = []
     for owner, name in ((Image, "open"), (Image.Image, "save"), (Image.Image, "resize")):
         work = getattr(owner, name)
@@ -124,7 +122,7 @@ def test_pictures_are_decoded_and_written_before_the_stock_is_locked(
             return work(*args, **options)
 
         monkeypatch.setattr(owner, name, looking)
-    pictures = [SimpleUploadedFile(f"{number}.png", file.getvalue(), "image/png") for number in range(2)]
+    pictures = [SimpleUploadedFile(f"{number}.png", file, "image/png") for number in range(2)]
     page = saved_page(product, price_minor="98.00") | {"new_pictures": pictures}
     assert as_manager.post(admin_page(product), page).status_code == 302
     assert Picture.objects.count() == 2

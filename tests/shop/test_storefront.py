@@ -2,20 +2,18 @@
 
 import re
 from datetime import timedelta
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.files.base import ContentFile
 from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
-from PIL import Image
 from pytest_django import Settings
 
 from shop.models import Picture, Product
 from shop.times.time_left import duration, remaining
+from tests.steps.shop import add_picture
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +56,7 @@ def test_a_product_shows_its_first_picture_in_the_size_of_its_place(
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
     for position, alt in ((2, "From behind"), (1, "A tin of tea")):
-        Picture.objects.create(product=product, image=png(), alt=alt, position=position)
+        add_picture(product, alt=alt, position=position)
     template = Template("{% load product_picture %}{% product_picture product %}{% product_picture product 'page' %}")
     card, page = re.findall(r"<img[^>]*>", template.render(Context({"product": product})))
     for picture, size in ((card, 640), (page, 1200)):
@@ -68,13 +66,6 @@ def test_a_product_shows_its_first_picture_in_the_size_of_its_place(
     # A picture that nobody described is described by the product's name.
     Picture.objects.update(alt_en="")
     assert 'alt="Longjing tea"' in template.render(Context({"product": product}))
-
-
-def png() -> "ContentFile[bytes]":
-    """The file of a picture of one colour."""
-    file = BytesIO()
-    Image.new("RGB", (300, 200), "#2f6b5e").save(file, "PNG")
-    return ContentFile(file.getvalue(), name="tea.png")
 
 
 @pytest.mark.parametrize(

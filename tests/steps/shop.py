@@ -2,17 +2,20 @@
 
 from datetime import timedelta
 from html import unescape
+from io import BytesIO
 from typing import Any
 
+from django.core.files.base import ContentFile
 from django.db import connection
 from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from PIL import Image
 
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
-from shop.models import Product, SearchEntry, StockChange, Variant
+from shop.models import Picture, Product, SearchEntry, StockChange, Variant
 from shop.search.query import Found, search
 
 PLENTY = 1_000_000
@@ -54,6 +57,18 @@ def variant_of(product: Product) -> Variant:
 def goods(slug: str, *, units: int = 10, price_minor: int = 1000) -> Variant:
     names = {"name": slug.title(), "name_zh_hans": f"商品 {slug}"}
     return variant_of(make_product(slug=slug, price_minor=price_minor, units=units, **names))
+
+
+def png(*, size: tuple[int, int] = (20, 20)) -> bytes:
+    """The file of a picture of one colour."""
+    file = BytesIO()
+    Image.new("RGB", size, "#2f6b5e").save(file, "PNG")
+    return file.getvalue()
+
+
+def add_picture(product: Product, **fields: Any) -> Picture:
+    """Its files are in settings.MEDIA_ROOT."""
+    return Picture.objects.create(product=product, image=ContentFile(png(), "picture.png"), **fields)
 
 
 def units_in(variant: Variant) -> tuple[int, int, int]:

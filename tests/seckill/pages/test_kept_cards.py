@@ -3,20 +3,17 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import caches
-from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
-from PIL import Image
 
 from seckill.models import Sale, SaleItem
 from shop.models import Picture, Product, Variant
-from tests.steps.shop import make_item
+from tests.steps.shop import add_picture, make_item
 
 pytestmark = pytest.mark.django_db
 
@@ -24,17 +21,11 @@ LISTS = ("/products/", "/zh-hans/products/")
 KEPT = caches["cards"]
 
 
-def upload(product: Product, **fields: Any) -> Picture:
-    file = BytesIO()
-    Image.new("RGB", (8, 8), "red").save(file, "PNG")
-    return Picture.objects.create(product=product, image=ContentFile(file.getvalue(), "tea.png"), **fields)
-
-
 @pytest.fixture
 def item(product: Product, settings: Any, tmp_path: Path) -> SaleItem:
     """Of a sale that runs. The product has a picture, and another variant that is in no sale."""
     settings.MEDIA_ROOT = str(tmp_path)
-    upload(product, alt="A cup of tea", position=2)
+    add_picture(product, alt="A cup of tea", position=2)
     item = make_item(product, opens_in_seconds=-3600)
     Variant.objects.create(product=product, sku="LARGE", options="Large", price_minor=9900, position=1, available=3)
     return item
@@ -63,7 +54,7 @@ CHANGES: dict[str, Callable[[SaleItem], object]] = {
     "price": lambda item: Variant.objects.update(price_minor=9800),
     "prices": lambda item: Variant.objects.filter(sku="LARGE").update(price_minor=12_000),
     "sold out": lambda item: Variant.objects.update(available=0),
-    "picture": lambda item: upload(item.product, alt="A cup of tea", position=1),
+    "picture": lambda item: add_picture(item.product, alt="A cup of tea", position=1),
     "words for the picture": lambda item: Picture.objects.update(alt_en="A pot of tea", alt_zh_hans="一壶茶"),
     "no picture": lambda item: Picture.objects.all().delete(),
     "price in the sale": lambda item: SaleItem.objects.update(price_minor=1800),

@@ -3,20 +3,17 @@
 import json
 import re
 from html import unescape
-from io import BytesIO
 from pathlib import Path
 
 import pytest
-from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
-from PIL import Image
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill.models import Sale, SaleItem
 from shop.catalogue.pages import PAGE_SIZE, Pages
-from shop.models import Category, Picture, Product, Variant
-from tests.steps.shop import make_item, make_product, variant_of
+from shop.models import Category, Product, Variant
+from tests.steps.shop import add_picture, make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db
 
@@ -62,11 +59,8 @@ def test_each_choice_names_the_picture_that_shows_its_option(
     settings.MEDIA_ROOT = tmp_path
     product = Product.objects.get(slug="b")
     Variant.objects.create(product=product, sku="RED", options="Red / M", options_zh_hans="红色 / M", price_minor=2000)
-    file = BytesIO()
-    Image.new("RGB", (20, 20)).save(file, "PNG")
     for position, option in enumerate(("", "红色", "red")):
-        image = ContentFile(file.getvalue(), name="cup.png")
-        Picture.objects.create(product=product, image=image, option=option, position=position)
+        add_picture(product, option=option, position=position)
     for prefix in ("", "/zh-hans"):
         choices = re.findall(r'<input type="radio" name="sku"[^>]*>', page(client, f"{prefix}/products/b/"))
         assert [re.findall(r'data-picture="([^"]*)"', choice) for choice in choices] == [[], ["picture-2"]]

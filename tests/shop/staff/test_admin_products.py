@@ -1,6 +1,5 @@
 """Staff keep the catalogue: prices are decimals, options fit, pictures are added, and no rule is broken in silence."""
 
-from io import BytesIO
 from typing import Any
 
 import pytest
@@ -8,12 +7,11 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from PIL import Image
 from pytest_django import Settings
 
 from shop.models import Category, Product, StockChange, Variant
 from tests.steps.product_page import PRODUCTS, filled_page, new_row, saved_page
-from tests.steps.shop import make_product, statements, statements_for, variant_of
+from tests.steps.shop import make_product, png, statements, statements_for, variant_of
 from tests.steps.staff import admin_page, employee, errors_of_rows, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -198,9 +196,7 @@ def add_products(numbers: range, *, category: Category | None) -> None:
 
 
 def picture_file(name: str, *, size: tuple[int, int] = (20, 20)) -> SimpleUploadedFile:
-    data = BytesIO()
-    Image.new("RGB", size, "green").save(data, "PNG")
-    return SimpleUploadedFile(name, data.getvalue(), "image/png")
+    return SimpleUploadedFile(name, png(size=size), "image/png")
 
 
 def test_there_is_a_tab_for_each_language(client: Client, product: Product) -> None:
