@@ -5,11 +5,22 @@ import re
 from typing import Any
 
 import structlog
-from structlog.typing import EventDict
+from structlog.typing import EventDict, Processor
 
 TEXT_LENGTH_MAX = 600
 # PostgreSQL quotes the row that breaks a rule, and it may be of a person.
 ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*")
+
+# Loggers keep this very list: one that has written a line would not hear of another.
+PROCESSORS: list[Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.filter_by_level,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso"),
+    structlog.processors.format_exc_info,
+    structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+]
 
 
 class WithoutTraceback(logging.Filter):
@@ -37,15 +48,7 @@ def logging_settings(*, level: str, as_json: bool = False) -> dict[str, Any]:
     in_logfmt = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"])
     in_json = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.stdlib.filter_by_level,
-            structlog.stdlib.add_logger_name,
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=PROCESSORS,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )

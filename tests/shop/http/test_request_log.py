@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 from django.test import Client
 from pytest_django import Settings
+from structlog.testing import capture_logs
 
 from shop.configuration.log_lines import TEXT_LENGTH_MAX, logging_settings
 from shop.http import request_log
@@ -117,3 +119,12 @@ def test_a_long_text_is_cut() -> None:
     )
     assert len(line) < TEXT_LENGTH_MAX + 200
     assert line.startswith("timestamp=")
+
+
+def test_a_logger_that_has_written_is_captured_after_the_settings_were_made_again() -> None:
+    log = structlog.get_logger(__name__)
+    log.warning("before")
+    logging_settings(level="WARNING")
+    with capture_logs() as captured:
+        log.warning("after")
+    assert [line["event"] for line in captured] == ["after"]
