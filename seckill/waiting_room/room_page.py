@@ -18,6 +18,7 @@ from seckill.live.room_texts import room_texts
 from seckill.models import NoPass, Sale, published_sales, with_products
 from seckill.waiting_room.joining import join_by_rules
 from seckill.waiting_room.place_answer import PlaceState, place_body
+from seckill.waiting_room.room_ledger import read_room
 from seckill.waiting_room.standing import standing
 from shop.databases.database_clock import database_now
 from shop.http.client_address import client_network
@@ -51,15 +52,17 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     found = standing(sale_id=pk, account_id=account_id)
     body = place_body(found, now_ms=found.room.now_ms) if found and why_not is not NoPass.CLOSED else None
     state = body["state"] if body else PlaceState.CLOSED if why_not is NoPass.CLOSED else None
-    headline, lines = told(sale, body, state=state, why_not=why_not)
-    seconds = reload_seconds(body) if body and state not in FOR_GOOD else 0
+    # The next sweep makes the room of a sale that was just published, or whose store is new.
+    is_made = state is not None or why_not is not None or read_room(sale_id=pk) is not None
+    headline, lines = told(sale, body, state=state, why_not=why_not) if is_made else being_made()
+    seconds = RELOAD_SECONDS_MIN if not is_made else reload_seconds(body) if body and state not in FOR_GOOD else 0
     context = {
         "sale": sale,
         "phase": sale.phase_at(now),
         "state": state,
         "headline": headline,
         "lines": lines,
-        "may_join": not why_not and (body is None or state == PlaceState.LAPSED),
+        "may_join": is_made and not why_not and (body is None or state == PlaceState.LAPSED),
         "items": sale.items.all(),
         "refresh_seconds": seconds,
     }
@@ -80,6 +83,10 @@ def told(
         opens = named_time(sale.passes_open_at)
         return _("The waiting room is not open yet"), [_("It opens at %(time)s.") % {"time": opens}]
     return _("You have no place yet"), []
+
+
+def being_made() -> tuple[str, list[str]]:
+    return _("The waiting room is being prepared"), [_("You can get your place in some seconds.")]
 
 
 def room_lines(body: dict[str, Any], texts: dict[str, Any]) -> list[str]:

@@ -61,6 +61,19 @@ def test_from_the_first_press_to_the_item(as_buyer: Client, waiting: SaleItem) -
     assert 'name="pass" value="p1.' in text_of(as_buyer, reserve)
 
 
+def test_a_room_that_the_store_does_not_have_yet_is_waited_for(as_buyer: Client, waiting: SaleItem, store: Any) -> None:
+    store.delete(room_keys_of(waiting.sale_id).room)
+    # Somebody who pressed the button just before the room was gone hears the same.
+    assert as_buyer.post(queue_of(waiting)).headers["Location"] == queue_of(waiting)
+    early = as_buyer.get(queue_of(waiting))
+    assert "The waiting room is being prepared" in early.content.decode()
+    assert "Get a place" not in early.content.decode()
+    assert early["Refresh"] == "5"
+    assert "等候室正在准备" in text_of(as_buyer, queue_of(waiting, "/zh-hans"))
+    move_waiting_rooms()
+    assert "Get a place" in text_of(as_buyer, queue_of(waiting))
+
+
 def test_somebody_behind_many_hears_how_many_and_how_long(
     as_buyer: Client, waiting: SaleItem, buyer: User, store: Any
 ) -> None:
