@@ -42,5 +42,6 @@ def room_texts() -> dict[str, Any]:
         "stands": _("The line stands still at the moment. You keep your place."),
         "few": _("{left} units are left at the moment, so it may be that none is left for you."),
         "computes": _("Your browser computes for some seconds. Then you get your place."),
+        "asks": _("You have no place yet. This page goes on asking for one."),
         "connection": _("No connection. You keep your place; this page goes on asking."),
     }

@@ -113,7 +113,8 @@ export class Room {
 
   async failed(error, attempt) {
     if (!(error instanceof TemporaryError)) throw error;
-    this.write(this.headline.textContent, [this.texts.connection]);
+    const place = localStorage.getItem(this.key);
+    this.write(this.headline.textContent, [place ? this.texts.connection : this.texts.asks]);
     await backoff(attempt, error.retryAfterMs);
   }
 

@@ -57,7 +57,7 @@ def test_pages_wait_for_their_places_and_go_on_when_they_are_called_with_javascr
         context.close()
 
 
-def test_a_place_that_needs_a_proof_is_computed_for_before_it_is_given(
+def test_a_place_is_asked_for_again_and_a_proof_computed_before_it_is_given(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
     item = guarded_by(make_item(product, opens_in_seconds=300, has_room=True), proof_of_work=True)
@@ -65,7 +65,10 @@ def test_a_place_that_needs_a_proof_is_computed_for_before_it_is_given(
     # The challenge comes when the sentence has been read: a proof takes a part of a second at times.
     challenges: list[Route] = []
     page.route("**/challenges/", lambda route: challenges.append(route))
+    page.route("**/queue/", lambda route: route.abort(), times=1)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    no_place_yet = "You have no place yet. This page goes on asking for one."
+    expect(page.locator("[data-room-lines]")).to_have_text(no_place_yet, timeout=CALLED_MS)
     headline = page.locator("[data-room-headline]")
     expect(headline).to_have_text("Your browser computes for some seconds. Then you get your place.", timeout=CALLED_MS)
     challenges.pop().continue_()
