@@ -95,7 +95,7 @@ def put_in(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
-    """Set the units of the lines, take one step up or down, or remove a line."""
+    """Set the units of the lines, take one step up or down, or remove a line; and go on to the checkout if asked to."""
     try:
         count_cart_change(request)
     except LimitReached as error:
@@ -105,6 +105,7 @@ def change(request: HttpRequest) -> HttpResponse:
     if found is None:
         return response
     units_of = units_in_form(request)
+    is_fine = all(units is not None and units <= UNITS_MAX for units in units_of.values())
     if any(units is None for units in units_of.values()):
         messages.warning(request, _("A number of units was not a number, and stayed as it was."))
     if any(units and units > UNITS_MAX for units in units_of.values()):
@@ -114,7 +115,10 @@ def change(request: HttpRequest) -> HttpResponse:
         if locked is None:
             return response
         set_units(cart=locked, units_of={pk: units for pk, units in units_of.items() if units is not None})
-    keep_cookies(response, request, cart=locked, units=contents_of(locked).units)
+    contents = contents_of(locked)
+    if "checkout" in request.POST and is_fine and contents.can_be_bought:
+        response = redirect("checkout")
+    keep_cookies(response, request, cart=locked, units=contents.units)
     return response
 
 

@@ -98,7 +98,7 @@ def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
     page.get_by_role("button", name="Add to cart").click()
     page.wait_for_url("**/cart/")
     expect(page.locator("main")).to_contain_text("In your cart: Linen shirt")
-    page.get_by_role("link", name="To the checkout").click()
+    page.get_by_role("button", name="To the checkout").click()
     for name, value in {"email": "guest@example.com", **ADDRESS}.items():
         field = page.locator(f"[name={name}]")
         if name != "country":
