@@ -44,6 +44,7 @@ from shop.languages.language_choice import chosen_language
 from shop.languages.page_language import language_of_path, path_in
 from shop.templatetags.amounts import money
 from shop.times.timestamps import now_ms, to_ms
+from shop.times.zone import named_time
 
 # The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12
@@ -99,6 +100,7 @@ def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) 
         "shared_note": notes.pop() if len(notes) == 1 else "",
         "opens_ms": to_ms(shown.opens_at),
         "closes_ms": to_ms(shown.closes_at),
+        "room_opens": named_time(shown.passes_open_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
         "summary": " · ".join(f"{offer.item.variant} {money(offer.item.price_minor)}" for offer in offers),

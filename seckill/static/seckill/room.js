@@ -67,6 +67,7 @@ export class Room {
 
   async run() {
     const opensMs = this.sale.opensMs - this.sale.passLeadMs;
+    if (opensMs > now()) this.write(this.root.dataset.early, [this.root.dataset.opens]);
     while (opensMs > now()) await sleep(Math.min(opensMs - now(), 60_000));
     let answer = await this.join();
     while (answer) {
@@ -119,10 +120,12 @@ export class Room {
   }
 
   async pause(ms) {
+    const wait = new AbortController();
     const shown = new Promise((resolve) => {
-      document.addEventListener("visibilitychange", () => { if (!document.hidden) resolve(); }, { once: true });
+      document.addEventListener("visibilitychange", () => { if (!document.hidden) resolve(); }, { signal: wait.signal });
     });
     await Promise.race([sleep(document.hidden ? Math.max(ms, HIDDEN_MS) : ms), shown]);
+    wait.abort();
   }
 
   show(answer) {

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, e
 from shop.models import Product
 from tests.browser.conftest import width_of
 from tests.steps.guarding import guarded_by
-from tests.steps.shop import make_item
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,6 +73,28 @@ def test_a_place_is_asked_for_again_and_a_proof_computed_before_it_is_given(
     expect(headline).to_have_text("Your browser computes for some seconds. Then you get your place.", timeout=CALLED_MS)
     challenges.pop().continue_()
     expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+
+
+def test_a_page_says_when_the_room_opens_and_asks_at_once_when_it_is_shown_again(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    other = make_product(slug="biluochun", name="Biluochun", price_minor=9900)
+    early = make_item(other, opens_in_seconds=1800, has_room=True)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{early.sale_id}/")
+    expect(page.locator("[data-room-headline]")).to_have_text("The waiting room is not open yet")
+    expect(page.locator("[data-room-lines]")).to_contain_text("It opens at")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    # Otherwise it asks ten seconds after its last question.
+    with page.expect_request("**/queue/", timeout=5_000):
+        page.evaluate(hide, False)
 
 
 def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
