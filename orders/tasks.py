@@ -155,7 +155,7 @@ def move_waiting_rooms() -> int:
 @sweep(queue="celery", every_seconds=1.0)
 def carry_out_draws() -> int:
     """Close the entries of draws, draw, give the units in the drawn order, and tell everybody what came of it."""
-    # Most shops have none, and the steps take nine statements each second.
+    # Most shops have none, and the steps take ten statements each second.
     if not Draw.objects.exists():
         return 0
     draw_results.follow_orders()

@@ -15,12 +15,13 @@ from django.contrib.auth.models import User
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Greatest, Now
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from orders.mails.sending import ATTEMPTS_MAX, NO_ADDRESS, text_of
 from orders.models import LineMail
 from seckill import ledger
+from seckill.draw.draw_answers import no_units_text
 from seckill.items.loop import for_each_item, until
 from seckill.line.line_ledger import portion_of_places
 from seckill.line.waiting_list import ended_lines
@@ -138,12 +139,11 @@ def text_of_draw(mail: LineMail) -> AccountMailText | None:
         subject=one_line(_("The draw is over: %(product)s") % product),
         name=mail.buyer.get_username(),
         sentences=[
-            _("Your entry for “%(product)s” has not won.") % product,
+            (_("Your entry for “%(product)s” got no units.") % product)
+            if entry.won_at_draw
+            else _("Your entry for “%(product)s” has not won.") % product,
             _("Your place in the drawn order is %(place)d.") % {"place": entry.place or 0},
-            _(
-                "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some "
-                "come to you, we will write to you."
-            ),
+            no_units_text(entry, is_over=mail.item.sale.phase_at(timezone.now()) is Phase.ENDED),
             _("On the page of the draw everybody can compute the result anew."),
         ],
         button=_("The draw"),

@@ -43,7 +43,8 @@ class EntrySerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     status = serializers.ChoiceField(
         DrawEntry.Status.values,
-        help_text="`won`: pay the order before its deadline. `not_won` can become `won` when winners do not pay. "
+        help_text="`won`: pay the order before its deadline. Without a `status_url` its units are not reserved yet; if "
+        "the sale ends before they are, `won` becomes `not_won`. `not_won` can become `won` when winners do not pay. "
         "`passed_on`: the hold ended, and the units went to the next.",
     )
     place = serializers.IntegerField(allow_null=True, help_text="In the drawn order of the item; null before the draw.")

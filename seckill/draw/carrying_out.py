@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -32,7 +32,7 @@ Status = DrawEntry.Status
 BATCH_MAX = 200
 # How many batches an item gets in one sweep: the others come a second later.
 BATCHES_MAX = 20
-# A sale whose end was an hour ago gives nothing more. Its winners may still pay.
+# A sale whose end was an hour ago gives nothing more. Its winners may still pay; those without units are still told.
 CLOSED_FOR = timedelta(hours=1)
 
 HELD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
@@ -58,6 +58,7 @@ def carry_out_draws() -> int:
             if not connection.is_usable():
                 raise
             log.exception("draw_not_carried_out", sale_id=sale_id)
+    end_without_store()
     counts, _broken = for_each_item(give_units, item_ids=items_to_give(), event="draw_units_not_given")
     return sum(counts.values())
 
@@ -67,9 +68,25 @@ def due_draws() -> QuerySet[Draw]:
 
 
 def items_to_give() -> list[int]:
-    """The items of drawn sales that are not over: an entry of theirs may win now or later."""
-    drawn = SaleItem.objects.filter(sale__draw__drawn_at__isnull=False, sale__closes_at__gt=Now() - CLOSED_FOR)
-    return list(drawn.filter(announced_at__isnull=False, archived_at=None).order_by("pk").values_list("pk", flat=True))
+    """The items of drawn sales that are not over: an entry of theirs may win now or later.
+
+    After the end also those with winners of whom the store, which was away, has not said whether it holds their units.
+    """
+    drawn = SaleItem.objects.filter(sale__draw__drawn_at__isnull=False, announced_at__isnull=False, archived_at=None)
+    found = drawn.filter(Q(sale__closes_at__gt=Now() - CLOSED_FOR) | Q(pk__in=undecided().values("item")))
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+def undecided() -> QuerySet[DrawEntry]:
+    """The winners that are not known to have units. None of them was told yet, so there is an index of them."""
+    return DrawEntry.objects.filter(status=Status.WON, reserved_at=None, told_at=None)
+
+
+def end_without_store() -> None:
+    """After the end nobody wins an item that the store never had, or that has left it with all its orders written."""
+    not_there = SaleItem.objects.filter(Q(announced_at=None) | Q(archived_at__isnull=False))
+    over = not_there.filter(sale__closes_at__lte=Now() - CLOSED_FOR)
+    undecided().filter(item__in=over.values("pk")).update(status=Status.NOT_WON)
 
 
 def close_entries(*, sale_id: int) -> bool:
@@ -177,15 +194,22 @@ def reserve_for_winners(item_id: int) -> int:
 
 
 def reserve_batch(batch: Sequence[DrawEntry]) -> dict[int, Outcome]:
-    """The store's answer for each entry, up to the first that says that the store or the sale is not ready."""
+    """The store's answer for each entry, up to the first that says that the store or the sale is not ready.
+
+    The store names a pause before the end, and a paused sale that is over is `closed` here. That it is over is read
+    first: an entry without a hold after that gets none any more.
+    """
     outcomes: dict[int, Outcome] = {}
+    figures = ledger.read(item_id=batch[0].item_id)
+    is_over = figures is not None and figures.phase is Phase.ENDED
     for entry in batch:
         answer = ledger.reserve(
             item_id=entry.item_id, reservation_id=entry.reservation_id, buyer_id=entry.buyer_id, units=entry.units
         )
-        if answer.outcome in (Outcome.UNAVAILABLE, Outcome.PAUSED, Outcome.NOT_OPEN):
+        outcome = Outcome.CLOSED if is_over and answer.outcome is Outcome.PAUSED else answer.outcome
+        if outcome in (Outcome.UNAVAILABLE, Outcome.PAUSED, Outcome.NOT_OPEN):
             break
-        outcomes[entry.pk] = answer.outcome
+        outcomes[entry.pk] = outcome
     return outcomes
 
 

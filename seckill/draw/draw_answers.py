@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from seckill.draw.drawing import seed_sha256
 from seckill.models import Draw, DrawEntry, Sale
@@ -53,6 +54,18 @@ def winners(*, item_ids: Sequence[int]) -> QuerySet[DrawEntry]:
     """The entries that won at the draw or later, in the drawn order."""
     won = Q(won_at_draw=True) | Q(reserved_at__isnull=False)
     return DrawEntry.objects.filter(won, item__in=item_ids).order_by("item", "place")
+
+
+def no_units_text(entry: DrawEntry, *, is_over: bool) -> str:
+    """What the buyer of an entry that has not won reads on its page and in its mail."""
+    if is_over and entry.won_at_draw:
+        return _("Your entry was drawn, but the sale ended before units were held for it. Nothing was charged.")
+    if is_over:
+        return _("The sale is over. Thank you for taking part.")
+    return _(
+        "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some come to "
+        "you, we will write to you."
+    )
 
 
 def entry_body(entry: DrawEntry) -> dict[str, Any]:

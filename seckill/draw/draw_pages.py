@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from seckill.draw.draw_answers import DrawStage, published_draw, stage_of, winners
+from seckill.draw.draw_answers import DrawStage, no_units_text, published_draw, stage_of, winners
 from seckill.draw.entering import EntryWord, enter, why_refused, withdraw
 from seckill.guards.guard_texts import guard_problem
 from seckill.guards.pass_guards import guarded_call
@@ -152,18 +152,18 @@ def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, st
         case DrawEntry.Status.WON if entry.reserved_at:
             detail = _("Units are held for %(duration)s. Your order says until when you can pay, or that it is paid.")
             return _("You have won"), detail % {"duration": duration(sale.hold_seconds)}
+        case DrawEntry.Status.WON if is_over:
+            return _("Your entry was drawn"), _(
+                "The sale has ended. We are checking whether units were reserved for you before that. Please look "
+                "here again in a few minutes."
+            )
         case DrawEntry.Status.WON:
             return _("You have won"), _(
                 "We are reserving your units. This takes a moment; this page updates automatically."
             )
         case DrawEntry.Status.PASSED_ON:
             return _("Your units went to the next"), _("You had won, but the order was not paid, or it was cancelled.")
+    detail = no_units_text(entry, is_over=is_over)
     if is_over:
-        return _("You have not won"), _("The sale is over. Thank you for taking part.")
-    return (
-        _("You have not won so far"),
-        _(
-            "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some come to "
-            "you, we will write to you."
-        ),
-    )
+        return _("You got no units") if entry.won_at_draw else _("You have not won"), detail
+    return _("You have not won so far"), detail

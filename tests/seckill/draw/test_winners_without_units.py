@@ -1,0 +1,159 @@
+"""Winners to whom no units can be given: the sale ends before, or asks for less than they do. They are told so."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail as django_mail
+from django.test import Client
+from django.utils import timezone
+
+from orders.mails import line_mails
+from orders.models import LineMail, Mail, Order
+from orders.tasks import carry_out_draws
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.store.keys import keys_of
+from shop.languages.buyer_language import store_language
+from shop.models import Product
+from shop.times.timestamps import now_ms
+from tests.steps.buying import signed_in, with_address
+from tests.steps.crash import killed_at
+from tests.steps.drawing import drawn, entered, in_order, make_draw, opening_passes, swept
+from tests.steps.shop import text_of
+from tests.steps.staff import change
+from tests.steps.store import left_held_sold
+
+pytestmark = pytest.mark.django_db
+
+Kind = SaleChange.Kind
+TWO_HOURS = timedelta(hours=2)
+
+
+@pytest.fixture
+def item(product: Product) -> SaleItem:
+    return make_draw(product, quantity=3, per_buyer_max=2)
+
+
+def statuses(item: SaleItem) -> list[str]:
+    return [entry.status for entry in in_order(item)]
+
+
+def end_passes(item: SaleItem, store: Any, *, ago: timedelta = timedelta(seconds=1)) -> None:
+    """The end was so long ago, for PostgreSQL and for the store."""
+    now = timezone.now()
+    Sale.objects.update(opens_at=now - ago - timedelta(hours=1), closes_at=now - ago)
+    store.hset(keys_of(item.pk).item, "closes_ms", now_ms() - ago // timedelta(milliseconds=1))
+
+
+def own_page(item: SaleItem, buyer: User, *, language: str = "") -> str:
+    client = Client()
+    client.force_login(buyer)
+    return text_of(client, f"{language}/sales/{item.sale_id}/enter/")
+
+
+def status_by_api(item: SaleItem, buyer: User) -> tuple[str, str | None]:
+    body = signed_in(buyer).get(f"/api/v1/sale-items/{item.pk}/entries/").json()
+    return body["status"], body["status_url"]
+
+
+@pytest.mark.parametrize("pause", [Kind.PAUSE, Kind.PAUSE_ITEM])
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_paused_sale_that_ends_tells_its_winners_that_it_is_over(
+    item: SaleItem, store: Any, pause: SaleChange.Kind, by_hand: bool
+) -> None:
+    buyers = entered(item, 4)
+    with_address(*buyers)
+    change(item, pause)
+    drawn(item)
+    assert statuses(item) == ["won"] * 3 + ["not_won"]
+    if by_hand:
+        change(item, Kind.END_NOW)
+    else:
+        end_passes(item, store)
+    swept(item)
+    assert statuses(item) == ["not_won"] * 4
+    winner = in_order(item)[0].buyer
+    assert status_by_api(item, winner) == ("not_won", None)
+    page = own_page(item, winner)
+    assert "You got no units" in page
+    assert "the sale ended before units were held for it" in page
+    assert text_of(Client(), f"/sales/{item.sale_id}/draw/").count("got no units") == 3
+    assert {mail.buyer for mail in LineMail.objects.all()} == set(buyers)
+    assert not Mail.objects.exists()
+
+
+def test_the_mail_of_a_winner_whose_sale_ended_names_the_end_in_their_language(item: SaleItem, store: Any) -> None:
+    buyers = entered(item, 2)
+    with_address(*buyers)
+    store_language(user_id=buyers[1].pk, language="zh-hans")
+    change(item, Kind.PAUSE)
+    drawn(item)
+    end_passes(item, store)
+    swept(item)
+    line_mails.send_due(seconds_max=10)
+    text_for = {message.to[0]: str(message.body) for message in django_mail.outbox}
+    english, chinese = (text_for[f"{buyer.username}@example.com"] for buyer in buyers)
+    assert "the sale ended before units were held for it" in english
+    assert "go to the next in the drawn order" not in english
+    assert "秒杀在为您锁定商品之前已结束" in chinese
+
+
+def test_a_store_that_is_away_until_long_after_the_end_decides_then(item: SaleItem, store: Any) -> None:
+    buyers = entered(item, 4)
+    change(item, Kind.PAUSE)
+    drawn(item)
+    end_passes(item, store, ago=TWO_HOURS)
+    winner = in_order(item)[0].buyer
+    assert "We are checking whether units were reserved for you" in own_page(item, winner)
+    assert status_by_api(item, winner) == ("won", None)
+    swept(item)
+    assert statuses(item) == ["not_won"] * len(buyers)
+
+
+def test_units_that_the_store_held_before_the_end_are_not_taken_from_their_winner(item: SaleItem, store: Any) -> None:
+    entered(item, 4)
+    opening_passes(item)
+    carry_out_draws()
+    with killed_at("draw.after_reserve"):
+        carry_out_draws()
+    assert left_held_sold(item) == (0, 3, 0)
+    change(item, Kind.PAUSE)
+    end_passes(item, store, ago=TWO_HOURS)
+    # The orders are not written yet.
+    carry_out_draws()
+    assert [entry.reserved_at is not None for entry in in_order(item)] == [True] * 3 + [False]
+    swept(item)
+    assert statuses(item) == ["won"] * 3 + ["not_won"]
+    assert Order.objects.count() == 3
+
+
+@pytest.mark.parametrize("gone", [{"announced_at": None}, {"archived_at": timezone.now()}])
+def test_winners_of_an_item_that_the_store_does_not_have_are_told_that_the_sale_is_over(
+    item: SaleItem, store: Any, gone: dict[str, Any]
+) -> None:
+    entered(item, 4)
+    change(item, Kind.PAUSE)
+    SaleItem.objects.update(announced_at=None)
+    drawn(item)
+    assert statuses(item) == ["won"] * 3 + ["not_won"]
+    SaleItem.objects.update(**{"announced_at": timezone.now(), **gone})
+    store.delete(keys_of(item.pk).item)
+    end_passes(item, store, ago=TWO_HOURS)
+    swept(item)
+    assert statuses(item) == ["not_won"] * 4
+
+
+def test_winners_of_a_paused_sale_that_is_opened_again_get_their_units(item: SaleItem, store: Any) -> None:
+    entered(item, 4)
+    change(item, Kind.PAUSE)
+    drawn(item)
+    places = [entry.entry_id for entry in in_order(item)]
+    change(item, Kind.END_NOW)
+    swept(item)
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + TWO_HOURS)
+    change(item, Kind.RESUME)
+    swept(item)
+    assert [entry.entry_id for entry in in_order(item)] == places
+    assert statuses(item) == ["won"] * 3 + ["not_won"]
+    assert left_held_sold(item) == (0, 3, 0)
