@@ -102,7 +102,11 @@ class PlaceSerializer(serializers.Serializer[Any]):
     people = serializers.IntegerField(help_text="How many have come so far.")
     pace = serializers.IntegerField(allow_null=True, help_text="People let in a minute, at present.")
     wait_seconds = WaitSerializer(allow_null=True, help_text="An estimate, from the shortest to the longest time.")
-    units_left = serializers.IntegerField(allow_null=True)
+    units_left = serializers.IntegerField(
+        allow_null=True,
+        help_text="Of the items that can be bought now, so without one that is paused alone; during a pause, of all "
+        "items. Null without a limit, or if it is not known now.",
+    )
     opens_at = TimeField()
     server_time = TimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")

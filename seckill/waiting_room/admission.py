@@ -98,8 +98,8 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
     counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
     items = [counters.get(item.pk) for item in sale.items.all()]
     known = [one for one in items if one is not None]
-    lefts = [one.left for one in known if one.left is not None]
-    state, left = state_of(items), sum(lefts) if len(lefts) == len(items) else None
+    state = state_of(items)
+    left = units_left(items, state=state)
     pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
     has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
     # People who came since the last sweep are there, though no process may have noted it yet.
@@ -140,9 +140,21 @@ def state_of(items: Sequence[ledger.Counters | None]) -> RoomState:
     known = [one for one in items if one is not None]
     if all(one.phase is Phase.ENDED for one in known):
         return RoomState.CLOSED
-    if all(one.left is not None and one.left <= 0 and one.held <= 0 for one in known):
+    unsold = [one for one in known if one.left is None or one.left > 0 or one.held > 0]
+    if not unsold:
         return RoomState.SOLD_OUT
-    return RoomState.PAUSED if all(one.phase is not Phase.OPEN for one in known) else RoomState.OPEN
+    # While only items that are paused have units, the line waits for them.
+    return RoomState.OPEN if any(one.phase is Phase.OPEN for one in unsold) else RoomState.PAUSED
+
+
+def units_left(items: Sequence[ledger.Counters | None], *, state: RoomState) -> int | None:
+    """Those that people may be called for: none of an item that is paused alone. While nobody is called, all of them.
+
+    None if there is no end of them, or if the store cannot say it now.
+    """
+    counted = [one for one in items if state is not RoomState.OPEN or one is not None and one.phase is Phase.OPEN]
+    lefts = [one.left for one in counted if one is not None and one.left is not None]
+    return sum(lefts) if len(lefts) == len(counted) else None
 
 
 def pace_for(backlog: int) -> int:

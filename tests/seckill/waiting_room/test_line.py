@@ -10,7 +10,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.tasks import move_waiting_rooms
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of, room_keys_of
 from seckill.waiting_room import admission
@@ -20,7 +21,8 @@ from seckill.waiting_room.standing import NotLetIn, join, why_not_let_in
 from shop.models import Product
 from shop.times.timestamps import now_ms
 from tests.steps.at_once import at_once
-from tests.steps.shop import make_item
+from tests.steps.shop import goods, make_item
+from tests.steps.staff import change
 from tests.steps.store import store_away
 from tests.steps.waiting_room import join as join_by_api
 from tests.steps.waiting_room import joined, open_now, place_of
@@ -217,6 +219,76 @@ def test_everybody_hears_within_a_second_what_the_line_can_still_give(
     assert room is not None
     assert room.state is state
     assert room.called == (1 if change.get("state") == "open" else 0)
+
+
+# Two items: the first is on sale, the second is paused alone.
+ON_SALE, SOLD, ALL_HELD, UNLIMITED = {"left": 3}, {"left": 0, "sold": 50}, {"left": 0, "held": 50}, "unlimited"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "state", "called", "units_left"),
+    [
+        (ON_SALE, {}, RoomState.OPEN, 3, 3),
+        (ON_SALE, UNLIMITED, RoomState.OPEN, 3, 3),
+        (UNLIMITED, {}, RoomState.OPEN, 10, None),
+        (ALL_HELD, {}, RoomState.OPEN, 0, 0),
+        (SOLD, {}, RoomState.PAUSED, 0, 50),
+        (SOLD, UNLIMITED, RoomState.PAUSED, 0, None),
+        (SOLD, ALL_HELD, RoomState.PAUSED, 0, 0),
+        (SOLD, SOLD, RoomState.SOLD_OUT, 0, 0),
+        ({"state": "paused"}, {}, RoomState.PAUSED, 0, 100),
+    ],
+)
+def test_units_of_an_item_that_is_paused_alone_call_nobody_and_the_line_waits_for_them(
+    product: Product,
+    buyer: User,
+    store: Any,
+    first: Any,
+    second: Any,
+    state: RoomState,
+    called: int,
+    units_left: int | None,
+) -> None:
+    items = two_items(product)
+    token = joined(items[0], buyer)["place_token"]
+    arrivals(items[0], 9)
+    open_now(items[0])
+    store.hset(keys_of(items[1].pk).item, "opens_ms", now_ms() - 1_000)
+    for item, figures in zip(items, (first, second), strict=True):
+        if figures == UNLIMITED:
+            store.hdel(keys_of(item.pk).item, "quantity", "left")
+        elif figures:
+            store.hset(keys_of(item.pk).item, mapping=figures)
+    change(items[1], SaleChange.Kind.PAUSE_ITEM)
+    move_waiting_rooms()
+    room = read_room(sale_id=items[0].sale_id)
+    assert room is not None
+    assert (room.state, room.called, room.left) == (state, called, units_left)
+    assert place_of(items[0], token)["units_left"] == units_left
+
+
+def test_the_line_goes_on_when_an_item_that_was_paused_alone_resumes(product: Product, store: Any) -> None:
+    first, second = two_items(product)
+    arrivals(first, 3)
+    open_now(first)
+    store.hset(keys_of(first.pk).item, mapping=SOLD)
+    store.hset(keys_of(second.pk).item, "opens_ms", now_ms() - 1_000)
+    change(second, SaleChange.Kind.PAUSE_ITEM)
+    move_waiting_rooms()
+    assert called_in(first) == 0
+    change(second, SaleChange.Kind.RESUME_ITEM)
+    move_waiting_rooms()
+    assert called_in(first) == 3
+
+
+def two_items(product: Product) -> list[SaleItem]:
+    """Fifty units of each, in a sale with a waiting room that opens in five minutes."""
+    first = make_item(product, quantity=50, opens_in_seconds=300, has_room=True, published=False)
+    variant = goods("second", units=50)
+    SaleItem.objects.create(sale=first.sale, variant=variant, quantity=50, per_buyer_max=1, price_minor=1000)
+    publish_sale(sale_id=first.sale_id)
+    move_waiting_rooms()
+    return list(first.sale.items.order_by("pk"))
 
 
 def test_the_room_leaves_the_store_two_days_after_the_end(waiting: SaleItem, store: Any) -> None:
