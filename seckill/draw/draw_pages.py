@@ -39,6 +39,7 @@ class DrawnItem:
     units: int | None
     winners: list[DrawEntry]
     winner_count: int
+    has_entries: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
 
 def drawn_item(item: SaleItem, shown: Draw) -> DrawnItem:
     found = winners(item_ids=[item.pk])
-    return DrawnItem(item, shown.units.get(str(item.pk)), list(found[:WINNERS_MAX]), found.count())
+    has_entries = DrawEntry.objects.filter(item=item).exists()
+    return DrawnItem(item, shown.units.get(str(item.pk)), list(found[:WINNERS_MAX]), found.count(), has_entries)
 
 
 @never_cache

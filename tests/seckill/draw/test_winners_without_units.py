@@ -144,6 +144,21 @@ def test_winners_of_an_item_that_the_store_does_not_have_are_told_that_the_sale_
     assert statuses(item) == ["not_won"] * 4
 
 
+def test_the_page_of_a_draw_says_that_no_entry_has_won_where_each_asks_for_more_than_there_is(product: Product) -> None:
+    item = make_draw(product, quantity=1, per_buyer_max=2)
+    entered(item, 3, units=2)
+    drawn(item)
+    page = text_of(Client(), f"/sales/{item.sale_id}/draw/")
+    assert "3 entries took part" in page
+    assert "No entry has won: each asks for more units than there were." in page
+    assert "Nobody entered for this item." not in page
+
+
+def test_the_page_of_a_draw_says_where_nobody_has_entered(item: SaleItem) -> None:
+    drawn(item)
+    assert "Nobody entered for this item." in text_of(Client(), f"/sales/{item.sale_id}/draw/")
+
+
 def test_winners_of_a_paused_sale_that_is_opened_again_get_their_units(item: SaleItem, store: Any) -> None:
     entered(item, 4)
     change(item, Kind.PAUSE)
