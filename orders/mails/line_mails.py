@@ -143,7 +143,7 @@ def text_of_draw(mail: LineMail) -> AccountMailText | None:
             if entry.won_at_draw
             else _("Your entry for “%(product)s” has not won.") % product,
             _("Your place in the drawn order is %(place)d.") % {"place": entry.place or 0},
-            no_units_text(entry, is_over=mail.item.sale.phase_at(timezone.now()) is Phase.ENDED),
+            no_units_text(entry, item=mail.item, is_over=mail.item.phase_at(timezone.now()) is Phase.ENDED),
             _("On the page of the draw everybody can compute the result anew."),
         ],
         button=_("The draw"),

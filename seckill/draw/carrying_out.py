@@ -221,9 +221,8 @@ def note_outcomes(outcomes: dict[int, Outcome]) -> int:
         found = DrawEntry.objects.filter(pk__in=pks, status=Status.WON, reserved_at=None)
         return found.update(**changes) if pks else 0
 
-    # Staff have lowered the units per buyer since.
-    noted([Outcome.LIMIT_REACHED], status=Status.PASSED_ON)
-    noted([Outcome.CLOSED], status=Status.NOT_WON)
+    # Staff have lowered the units per buyer since, or the sale is over.
+    noted([Outcome.LIMIT_REACHED, Outcome.CLOSED], status=Status.NOT_WON)
     return noted(HELD, reserved_at=Now())
 
 
@@ -243,7 +242,8 @@ def choose_next(item_id: int) -> int:
         if counters is None or counters.phase is not Phase.OPEN or (counters.left is not None and counters.left <= 0):
             return 0
         chosen, left = [], counters.left
-        fitting = waiting if left is None else waiting.filter(units__lte=left)
+        most = counters.per_buyer_max if left is None else min(left, counters.per_buyer_max)
+        fitting = waiting.filter(units__lte=most)
         for pk, units in fitting.order_by("place").values_list("pk", "units")[:BATCH_MAX]:
             if left is None or units <= left:
                 left = None if left is None else left - units

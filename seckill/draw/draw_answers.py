@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from seckill.draw.drawing import seed_sha256
-from seckill.models import Draw, DrawEntry, Sale
+from seckill.models import Draw, DrawEntry, Sale, SaleItem
 from shop.times.timestamps import rfc3339, to_ms
 
 
@@ -56,12 +56,18 @@ def winners(*, item_ids: Sequence[int]) -> QuerySet[DrawEntry]:
     return DrawEntry.objects.filter(won, item__in=item_ids).order_by("item", "place")
 
 
-def no_units_text(entry: DrawEntry, *, is_over: bool) -> str:
+def no_units_text(entry: DrawEntry, *, item: SaleItem, is_over: bool) -> str:
     """What the buyer of an entry that has not won reads on its page and in its mail."""
-    if is_over and entry.won_at_draw:
-        return _("Your entry was drawn, but the sale ended before units were held for it. Nothing was charged.")
-    if is_over:
+    if is_over and not entry.won_at_draw:
         return _("The sale is over. Thank you for taking part.")
+    if entry.units > item.per_buyer_max:
+        text = _(
+            "Your entry asks for %(units)d units. The shop has lowered the limit since: each account gets %(max)d at "
+            "most."
+        )
+        return text % {"units": entry.units, "max": item.per_buyer_max}
+    if is_over:
+        return _("Your entry was drawn, but the sale ended before units were held for it. Nothing was charged.")
     return _(
         "Units that winners do not pay for go to the next in the drawn order, until the sale ends. If some come to "
         "you, we will write to you."

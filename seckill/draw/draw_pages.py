@@ -142,11 +142,11 @@ def change_entry(item: SaleItem, *, buyer_id: int, network: str, posted: Any) ->
 
 
 def own_entry(item: SaleItem, entry: DrawEntry | None, *, sale: Sale, is_over: bool) -> OwnEntry:
-    headline, detail = entry_texts(entry, sale=sale, is_over=is_over) if entry else ("", "")
+    headline, detail = entry_texts(entry, item=item, sale=sale, is_over=is_over) if entry else ("", "")
     return OwnEntry(item, entry, headline, detail)
 
 
-def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, str]:
+def entry_texts(entry: DrawEntry, *, item: SaleItem, sale: Sale, is_over: bool) -> tuple[str, str]:
     """What the buyer reads of an entry: a headline, and what to do."""
     match entry.status:
         case DrawEntry.Status.ENTERED:
@@ -165,7 +165,7 @@ def entry_texts(entry: DrawEntry, *, sale: Sale, is_over: bool) -> tuple[str, st
             )
         case DrawEntry.Status.PASSED_ON:
             return _("Your units went to the next"), _("You had won, but the order was not paid, or it was cancelled.")
-    detail = no_units_text(entry, is_over=is_over)
-    if is_over:
-        return _("You got no units") if entry.won_at_draw else _("You have not won"), detail
-    return _("You have not won so far"), detail
+    detail = no_units_text(entry, item=item, is_over=is_over)
+    if entry.won_at_draw:
+        return _("You got no units"), detail
+    return _("You have not won") if is_over else _("You have not won so far"), detail

@@ -25,7 +25,17 @@ from shop.models import Product
 from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, signed_in, with_address
 from tests.steps.crash import killed_at
-from tests.steps.drawing import drawn, enter, entered, entry_of, in_order, make_draw, opening_passes, swept
+from tests.steps.drawing import (
+    drawn,
+    drawn_in_this_order,
+    enter,
+    entered,
+    entry_of,
+    in_order,
+    make_draw,
+    opening_passes,
+    swept,
+)
 from tests.steps.shop import text_of
 from tests.steps.store import left_held_sold
 
@@ -148,7 +158,7 @@ def test_an_entry_that_was_passed_over_gets_the_units_once_enough_come_back(prod
     small = entered(item, 3)
     big = entered(item, 1, units=3)
     # Between two of the small ones, as no seed can be chosen.
-    with mock.patch("seckill.draw.drawing.hmac.digest", side_effect=in_this_order(item, [small[0], *big, *small[1:]])):
+    with drawn_in_this_order(item, [small[0], *big, *small[1:]]):
         drawn(item)
     assert statuses(item) == ["won", "not_won", "won", "won"]
     cancel(*in_order(item)[2:])
@@ -158,11 +168,6 @@ def test_an_entry_that_was_passed_over_gets_the_units_once_enough_come_back(prod
     swept(item)
     assert statuses(item) == ["passed_on", "won", "passed_on", "passed_on"]
     assert left_held_sold(item) == (0, 3, 0)
-
-
-def in_this_order(item: SaleItem, buyers: list[User]) -> Any:
-    place_of = {str(entry_of(item, buyer).entry_id).encode(): n for n, buyer in enumerate(buyers)}
-    return lambda _key, entry_id, _name: place_of[entry_id]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +236,7 @@ def test_a_paused_sale_is_drawn_and_gives_its_units_after_the_pause(item: SaleIt
 def test_a_blocked_winner_passes_on(item: SaleItem) -> None:
     buyers = entered(item, 4)
     User.objects.filter(pk=buyers[0].pk).update(is_active=False)
-    with mock.patch("seckill.draw.drawing.hmac.digest", side_effect=in_this_order(item, buyers)):
+    with drawn_in_this_order(item, buyers):
         drawn(item)
     swept(item)
     assert statuses(item) == ["passed_on", "won", "won", "won"]

@@ -19,7 +19,7 @@ from shop.models import Product
 from shop.times.timestamps import now_ms
 from tests.steps.buying import signed_in, with_address
 from tests.steps.crash import killed_at
-from tests.steps.drawing import drawn, entered, in_order, make_draw, opening_passes, swept
+from tests.steps.drawing import drawn, drawn_in_this_order, entered, in_order, make_draw, opening_passes, swept
 from tests.steps.shop import text_of
 from tests.steps.staff import change
 from tests.steps.store import left_held_sold
@@ -142,6 +142,39 @@ def test_winners_of_an_item_that_the_store_does_not_have_are_told_that_the_sale_
     end_passes(item, store, ago=TWO_HOURS)
     swept(item)
     assert statuses(item) == ["not_won"] * 4
+
+
+def test_a_winner_who_asks_for_more_than_the_new_limit_is_told_so_and_the_next_get_the_units(item: SaleItem) -> None:
+    big, small = entered(item, 2, units=2), entered(item, 2)
+    with_address(*big, *small)
+    change(item, Kind.UNITS_PER_BUYER, units=1)
+    with drawn_in_this_order(item, [*big, *small]):
+        drawn(item)
+    swept(item)
+    assert statuses(item) == ["not_won", "not_won", "won", "won"]
+    assert left_held_sold(item) == (1, 2, 0)
+    assert status_by_api(item, big[0]) == ("not_won", None)
+    page = own_page(item, big[0])
+    assert "You got no units" in page
+    assert "each account gets 1 at most" in page
+    assert "the order was not paid" not in page
+    assert "每个账号最多可购 1 件" in own_page(item, big[0], language="/zh-hans")
+    assert "You have not won so far" in own_page(item, big[1])
+    assert {mail.buyer for mail in LineMail.objects.all()} == set(big)
+    line_mails.send_due(seconds_max=10)
+    assert all("each account gets 1 at most" in str(message.body) for message in django_mail.outbox)
+
+
+def test_a_winner_who_asks_for_more_than_the_limit_gets_the_units_once_it_is_raised_again(item: SaleItem) -> None:
+    big, small = entered(item, 1, units=2), entered(item, 1)
+    change(item, Kind.UNITS_PER_BUYER, units=1)
+    with drawn_in_this_order(item, [*big, *small]):
+        drawn(item)
+    assert statuses(item) == ["not_won", "won"]
+    change(item, Kind.UNITS_PER_BUYER, units=2)
+    swept(item)
+    assert statuses(item) == ["won", "won"]
+    assert left_held_sold(item) == (0, 3, 0)
 
 
 def test_the_page_of_a_draw_says_that_no_entry_has_won_where_each_asks_for_more_than_there_is(product: Product) -> None:
