@@ -75,6 +75,9 @@ def check_rules(request: ChangeRequest, *, sale: Sale, items: Sequence[SaleItem]
     state = state_after_pending(sale)
     if request.kind in WHILE_RUNNING and state.closes_at <= now:
         raise CannotChange(_("This sale is over. To change its units, first move its end to a later time."))
+    if request.kind == Kind.RETURN_UNSOLD and now < state.closes_at:
+        # Its end was moved after the sweep had read the units that were left.
+        raise CannotChange(_("This sale is not over. Its unsold units stay in it."))
     if request.kind in OF_ITEM_ALONE:
         for item in items:
             check_pause_of_item(request, item=item)
@@ -147,6 +150,10 @@ def check_end(closes_at: datetime | None, *, sale: Sale, items: Sequence[SaleIte
         raise CannotChange(_("The new end must be in the future. To end the sale at once, use “End now”."))
     if closes_at <= sale.opens_at:
         raise CannotChange(_("The sale must close after it opens."))
+    returning = SaleChange.objects.filter(item__in=items, kind=Kind.RETURN_UNSOLD, status=SaleChange.Status.PENDING)
+    if returning.exists():
+        # The sale would open without the units that still leave it.
+        raise CannotChange(_("Unsold units of this sale are on their way back to the stock. Try again in a moment."))
     for item in items:
         item.sale.closes_at = closes_at
         if other := overlapping_item(item):

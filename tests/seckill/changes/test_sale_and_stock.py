@@ -1,6 +1,8 @@
 """A sale takes its units out of the ordinary stock when it is published, and gives the unsold ones back at its end."""
 
 from datetime import timedelta
+from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,6 +14,8 @@ from orders.life import lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
 from orders.repair.stock_audit import audit_stock
+from seckill import ledger
+from seckill.changes.journal import sweep_changes
 from seckill.changes.rules import CannotChange
 from seckill.changes.unsold import return_unsold_of
 from seckill.models import Sale, SaleChange, SaleItem
@@ -184,3 +188,36 @@ def test_units_that_were_bought_meanwhile_do_not_come_back(product: Product) -> 
     take(Count(3, seen=None), variant_id=variant_of(product).pk, reason="count", made_by=None)
     change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
     assert (item.quantity, available(product)) == (3, 0)
+
+
+def test_a_sale_prolonged_while_its_units_are_about_to_go_back_keeps_them(product: Product) -> None:
+    item = make_item(product, quantity=5)
+    change(item, Kind.END_NOW)
+    read = ledger.read
+
+    def read_then_prolonged(**asked: Any) -> ledger.Counters | None:
+        figures = read(**asked)
+        change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
+        return figures
+
+    with mock.patch.object(ledger, "read", read_then_prolonged):
+        assert return_unsold_of(item.pk) == 0
+    item.refresh_from_db()
+    assert (item.quantity, item.offered, left_held_sold(item)) == (5, 5, (5, 0, 0))
+    assert available(product) == 7
+
+
+@pytest.mark.parametrize("point", ["changes.before_store", "changes.after_store"])
+def test_a_sale_is_not_prolonged_while_its_units_are_on_their_way_to_the_stock(product: Product, point: str) -> None:
+    item = make_item(product, quantity=5)
+    take(Count(0, seen=None), variant_id=variant_of(product).pk, reason="count", made_by=None)
+    change(item, Kind.END_NOW)
+    with killed_at(point):
+        return_unsold_of(item.pk)
+    tomorrow = timezone.now() + timedelta(days=1)
+    with pytest.raises(CannotChange, match="on their way back to the stock. Try again in a moment"):
+        change(item, Kind.MOVE_END, closes_at=tomorrow)
+    assert sweep_changes() == 1
+    change(item, Kind.MOVE_END, closes_at=tomorrow)
+    assert (item.quantity, item.offered, left_held_sold(item)) == (5, 5, (5, 0, 0))
+    assert available(product) == 0
