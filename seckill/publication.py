@@ -12,6 +12,7 @@ before anything is changed; if one becomes weak before the announcement, the sal
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import structlog
 from django.conf import settings
@@ -22,7 +23,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill import ledger
+from seckill.changes.rules import is_paused_after_pending, state_after_pending
 from seckill.items import item_state
+from seckill.items.lock import item_lock
 from seckill.items.loop import for_each_item
 from seckill.models import Draw, Sale, SaleItem, WaitingRoom, overlapping_item, reference_of
 from seckill.store import durability
@@ -150,10 +153,24 @@ def announce(pending: Sequence[SaleItem]) -> int:
         log.warning("sale_opens_on_weak_stores", item_ids=item_ids, weaknesses=sorted(found))
     count, timeline = 0, database_timeline()
     for item in pending:
-        ledger.publish(item_id=item.pk, terms=terms_of(item))
+        send_terms(item)
         item_state.note_timeline(item_id=item.pk, timeline=timeline)
         count += SaleItem.objects.filter(pk=item.pk, announced_at=None).update(announced_at=timezone.now())
     return count
+
+
+def send_terms(item: SaleItem) -> None:
+    """Put the item on sale as its pending changes leave it: one that was paused or ended meanwhile sells nothing.
+
+    The changes themselves are applied by a sweep. Under the lock, none is tried between the reading and the sending.
+    """
+    with item_lock(item_id=item.pk):
+        state = state_after_pending(item.sale)
+        ledger.publish(
+            item_id=item.pk,
+            terms=replace(terms_of(item), closes_ms=to_ms(state.closes_at)),
+            paused=state.paused or is_paused_after_pending(item),
+        )
 
 
 def terms_of(item: SaleItem) -> ledger.Terms:

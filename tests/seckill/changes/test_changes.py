@@ -14,7 +14,7 @@ from seckill.changes.rules import CannotChange
 from seckill.ledger_words import Confirmed
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
-from seckill.publication import CannotPublish, publish_sale
+from seckill.publication import CannotPublish, announce_pending, publish_sale
 from shop.models import Product
 from shop.times.timestamps import from_ms, to_ms
 from tests.steps.buying import reserve, told
@@ -242,6 +242,29 @@ def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: 
     assert (item.quantity, counters_of(item).quantity, counters_of(item).left) == (1, 1, 1)
     assert (Sale.objects.get().paused, counters_of(item).state) == (True, "paused")
     assert store_quantity(item_id=item.pk) == 1
+
+
+@pytest.mark.parametrize(
+    ("kinds", "word"),
+    [
+        ([Kind.PAUSE], Outcome.PAUSED),
+        ([Kind.PAUSE_ITEM], Outcome.PAUSED),
+        ([Kind.END_NOW], Outcome.CLOSED),
+        ([Kind.PAUSE, Kind.RESUME], Outcome.RESERVED),
+    ],
+)
+def test_a_sale_that_was_stopped_before_its_announcement_sells_nothing(
+    product: Product, buyer: User, kinds: list[Kind], word: Outcome
+) -> None:
+    item = make_item(product, published=False)
+    with killed_at("publication.after_commit"):
+        publish_sale(sale_id=item.sale_id)
+    assert [change(item, kind).status for kind in kinds] == [Status.PENDING] * len(kinds)
+    assert announce_pending() == 1
+    assert told(item, buyer) == word
+    assert sweep_changes() == len(kinds)
+    assert told(item, buyer) == (Outcome.LIMIT_REACHED if word == Outcome.RESERVED else word)
+    assert to_ms(Sale.objects.get().closes_at) == counters_of(item).closes_ms
 
 
 def test_changes_of_an_item_that_the_store_lost_stay_pending(item: SaleItem, store: Any) -> None:

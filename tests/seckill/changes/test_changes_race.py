@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from uuid import uuid4
 
 import pytest
@@ -15,10 +16,12 @@ from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger
 from seckill.changes.journal import sweep_changes
 from seckill.changes.rules import CannotChange
-from seckill.ledger_words import Adjusted
+from seckill.items.lock import item_lock
+from seckill.ledger_words import Adjusted, Published
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
+from seckill.publication import publish_sale
 from shop.models import Product
 from tests.own_store import as_reservation_store, running
 from tests.steps.at_once import at_once
@@ -124,6 +127,24 @@ def test_an_open_hold_is_paid_after_the_end_or_a_pause(item: SaleItem, buyer: Us
     assert lifecycle.pay(order_id=order.pk)
     assert status_of(order) == OrderStatus.PAID
     assert figures(item) == (5, 4, 0, 1)
+
+
+def test_a_change_waits_while_its_item_is_announced(product: Product) -> None:
+    """Else a pause could come between the reading of pending changes and the item's terms in the store."""
+    item = make_item(product, published=False)
+    publish, free = ledger.publish, []
+
+    def is_free() -> bool:
+        with item_lock(item_id=item.pk, wait=False) as acquired:
+            return acquired
+
+    def look_and_publish(**asked: Any) -> Published:
+        free.extend(at_once([is_free]))
+        return publish(**asked)
+
+    with mock.patch.object(ledger, "publish", look_and_publish):
+        publish_sale(sale_id=item.sale_id)
+    assert free == [False]
 
 
 def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(product: Product, tmp_path: Path) -> None:
