@@ -87,15 +87,15 @@ class EntryView(JsonAPIView):
         """Enter. Each account has one entry: a second call hears the first one, also with other units."""
         body = EntryRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        item, account_id = item_of(item_id), cast(int, request.user.pk)
+        item, account_id, units = item_of(item_id), cast(int, request.user.pk), body.validated_data["units"]
         if not item.sale.has_draw:
             return no_draw()
         take(action="draw", rate=ENTER_LIMIT, key=str(account_id))
         network = client_network(request._request)
         guarded = guarded_call(request._request, sale=item.sale, buyer_id=account_id, network=network)
-        if refused := why_refused(guarded, item_id=item.pk):
+        if refused := why_refused(guarded, item=item, units=units):
             return problem(**guard_problem(refused))
-        answer = enter(item=item, buyer_id=account_id, units=body.validated_data["units"], network=network)
+        answer = enter(item=item, buyer_id=account_id, units=units, network=network)
         if answer.word is EntryWord.ENTRIES_CLOSED:
             return entries_closed()
         if answer.entry is None:

@@ -58,14 +58,17 @@ def enter(*, item: SaleItem, buyer_id: int, units: int, network: str = "") -> En
     return EntryAnswer(EntryWord.ENTERED if created else EntryWord.ALREADY_ENTERED, entry)
 
 
-def why_refused(call: GuardedCall | None, *, item_id: int) -> GuardRefused | None:
-    """The rule of the sale that refuses an entry, which is counted; None if none does."""
-    if call is None:
+def why_refused(call: GuardedCall | None, *, item: SaleItem, units: int) -> GuardRefused | None:
+    """The rule of the sale that refuses an entry, which is counted; None if none does.
+
+    No rule is asked where `enter` makes no entry: the account would be counted for its network and device.
+    """
+    if call is None or not 1 <= units <= item.per_buyer_max or find_entry(item_id=item.pk, buyer_id=call.buyer_id):
         return None
     try:
         check_entry(call)
     except GuardRefused as error:
-        answer_counts.add(item_id, error.guard.value)
+        answer_counts.add(item.pk, error.guard.value)
         return error
     return None
 

@@ -1,8 +1,10 @@
 """How many accounts of one network or device get passes of a sale, counted in the cache server until the sale is over.
 
-One script asks and adds, so of many calls at once no more get in than may. While the cache server is away, all do.
+One script asks both and then adds, so of many calls at once no more get in than may. While the cache server is away,
+all do.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -15,22 +17,29 @@ from shop.background.outages import AWAY
 
 log = structlog.get_logger(__name__)
 
-# KEYS[1] a set of account ids. ARGV: the account, how many there may be, seconds to keep them.
+# KEYS: a set of account ids for each place. ARGV: the account, seconds to keep them, how many there may be in each.
 SCRIPT = """
-if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then return 1 end
-if redis.call('SCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
-redis.call('SADD', KEYS[1], ARGV[1])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
+for number, place in ipairs(KEYS) do
+  local is_in = redis.call('SISMEMBER', place, ARGV[1]) == 1
+  if not is_in and redis.call('SCARD', place) >= tonumber(ARGV[number + 2]) then return 0 end
+end
+for _, place in ipairs(KEYS) do
+  if redis.call('SADD', place, ARGV[1]) == 1 then redis.call('EXPIRE', place, ARGV[2]) end
+end
 return 1
 """
 
 
-def let_in(*, sale_id: int, place: str, buyer_id: int, accounts_max: int, keep_seconds: int) -> bool:
-    """Whether the account is one of the first `accounts_max` of its place. `place` is a network or a device."""
+def let_in(*, sale_id: int, places: Mapping[str, int], buyer_id: int, keep_seconds: int) -> bool:
+    """Whether the account is one of the first of each of its places: networks and devices, each with its bound.
+
+    An account that one of them refuses is counted in none.
+    """
+    if not places:
+        return True
+    keys = [key(sale_id, place) for place in places]
     try:
-        answer = script()(
-            keys=[key(sale_id, place)], args=[buyer_id, accounts_max, max(1, keep_seconds)], client=connection()
-        )
+        answer = script()(keys=keys, args=[buyer_id, max(1, keep_seconds), *places.values()], client=connection())
     except AWAY as error:
         log.warning("accounts_of_place_not_counted", error=type(error).__name__)
         return True

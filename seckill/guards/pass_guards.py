@@ -75,10 +75,16 @@ def check(call: GuardedCall, *, asks_proof: bool = True) -> None:
     """Raises GuardRefused by the first rule that the call does not meet."""
     proof = check_proof(call) if asks_proof and call.sale.proof_of_work else None
     check_account(sale=call.sale, buyer_id=call.buyer_id)
-    check_places(call)
-    # Last, so that a proof is kept by a buyer whom another rule refuses.
     if proof is not None and not proof_of_work.use(proof):
         raise GuardRefused(Guard.PROOF_REFUSED)
+    # Last, so that an account that another rule refuses is counted nowhere. A proof can be given back, and a place
+    # cannot: another call of the same account may count on it.
+    try:
+        check_places(call)
+    except GuardRefused:
+        if proof is not None:
+            proof_of_work.give_back(proof)
+        raise
 
 
 def check_entry(call: GuardedCall) -> None:
@@ -116,18 +122,14 @@ def check_account(*, sale: Sale, buyer_id: int) -> None:
 
 def check_places(call: GuardedCall) -> None:
     sale = call.sale
-    keep_seconds = int((sale.closes_at + KEPT_AFTER_END - timezone.now()).total_seconds())
     # Programs have no cookie: all of one network are one device.
     device = f"device {call.device}" if call.device else f"no device {call.network}"
-    for place, accounts_max in (
-        (f"network {call.network}", sale.accounts_per_network),
-        (device, sale.accounts_per_device),
-    ):
-        if accounts_max and not let_in(
-            sale_id=sale.pk,
-            place=place,
-            buyer_id=call.buyer_id,
-            accounts_max=accounts_max,
-            keep_seconds=keep_seconds,
-        ):
-            raise GuardRefused(Guard.TOO_MANY_ACCOUNTS)
+    places = {f"network {call.network}": sale.accounts_per_network, device: sale.accounts_per_device}
+    is_let_in = let_in(
+        sale_id=sale.pk,
+        places={place: accounts_max for place, accounts_max in places.items() if accounts_max},
+        buyer_id=call.buyer_id,
+        keep_seconds=int((sale.closes_at + KEPT_AFTER_END - timezone.now()).total_seconds()),
+    )
+    if not is_let_in:
+        raise GuardRefused(Guard.TOO_MANY_ACCOUNTS)

@@ -13,7 +13,7 @@ from typing import Any
 from altcha import Payload, create_challenge, verify_solution
 from django.conf import settings
 
-from shop.http.rate_limits import LimitReached, counted, take
+from shop.http.rate_limits import LimitReached, counted, forget, take
 
 # Browsers compute this natively (WebCrypto), so a phone is not far behind a server.
 ALGORITHM = "PBKDF2/SHA-256"
@@ -100,6 +100,11 @@ def use(proof: Payload) -> bool:
     except LimitReached:
         return False
     return True
+
+
+def give_back(proof: Payload) -> None:
+    """Of a call that has taken it and got no pass: the buyer can use it again."""
+    forget(action="proof_used", rate=USED_RATE, key=proof.challenge.parameters.nonce)
 
 
 def keys() -> list[str]:

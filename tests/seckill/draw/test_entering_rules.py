@@ -44,6 +44,22 @@ def test_entries_are_refused_by_mail_age_and_network(drawn_item: SaleItem, buyer
     assert refused == {"mail_not_confirmed": 1, "account_too_new": 1, "too_many_accounts": 2}
 
 
+def test_an_entry_that_changes_nothing_uses_up_no_place_of_its_network(
+    drawn_item: SaleItem, buyer: User, rival: User, stranger: User, client: Client
+) -> None:
+    assert told(drawn_item, buyer) == "entered"
+    guarded_by(drawn_item, accounts_per_network=1)
+    # A second call of one who has an entry, one for too many units, and a form without a number
+    assert told(drawn_item, buyer) == "entered"
+    assert enter(drawn_item, rival, units=drawn_item.per_buyer_max + 1).json()["code"] == "limit_reached"
+    client.force_login(stranger)
+    path = f"/sales/{drawn_item.sale_id}/enter/"
+    page = client.post(path, {"item": drawn_item.pk, "units": "x"}, follow=True).content.decode()
+    assert "Choose how many units you want." in page
+    assert told(drawn_item, rival) == "entered"
+    assert told(drawn_item, stranger) == "too_many_accounts"
+
+
 def test_an_entry_needs_no_proof(drawn_item: SaleItem, buyer: User) -> None:
     assert told(guarded_by(drawn_item, proof_of_work=True), buyer) == "entered"
 

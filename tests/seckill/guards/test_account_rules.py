@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_redis import get_redis_connection
 
 from seckill.guards.accounts_of_place import let_in
+from seckill.guards.pass_guards import Guard, GuardedCall, GuardRefused, check_pass
 from seckill.models import SaleItem
 from shop.accounts.known_places import COOKIE
 from tests.steps.at_once import at_once
@@ -64,7 +65,7 @@ def test_addresses_of_one_64_network_are_one(item: SaleItem) -> None:
 
 def test_of_many_accounts_at_once_no_more_get_in(item: SaleItem) -> None:
     calls = [
-        partial(let_in, sale_id=1, place="network 192.0.2.1", buyer_id=number // 2, accounts_max=5, keep_seconds=60)
+        partial(let_in, sale_id=1, places={"network 192.0.2.1": 5}, buyer_id=number // 2, keep_seconds=60)
         for number in range(60)
     ]
     assert sum(at_once(calls)) == 10
@@ -93,6 +94,33 @@ def test_a_browser_has_passes_for_so_many_accounts(item: SaleItem, buyer: User, 
         bare.force_login(who)
         told.append(bare.post(path, {}, content_type="application/json").status_code)
     assert told == [201, 403]
+
+
+def test_an_account_that_the_rule_of_devices_refuses_leaves_its_network_to_others(item: SaleItem) -> None:
+    guarded_by(item, accounts_per_network=2, accounts_per_device=1)
+    first, second, third = new_buyers(3)
+    assert refusal(item, first, device="one") is None
+    assert refusal(item, second, device="one") is Guard.TOO_MANY_ACCOUNTS
+    assert refusal(item, third, device="another") is None
+    assert refusal(item, second, device="a third") is Guard.TOO_MANY_ACCOUNTS
+    # Nor does the rule of networks use up a device.
+    assert refusal(item, second, device="a third", network="192.0.2.2") is None
+
+
+def test_accounts_of_one_device_and_network_at_once_use_up_what_they_get(item: SaleItem) -> None:
+    places = {"network 192.0.2.1": 5, "device one": 3}
+    calls = [partial(let_in, sale_id=1, places=places, buyer_id=number, keep_seconds=60) for number in range(30)]
+    assert sum(at_once(calls)) == 3
+    cache_server = get_redis_connection("default")
+    assert [cache_server.scard(key) for key in cache_server.keys("seckill.guards.*")] == [3, 3]
+
+
+def refusal(item: SaleItem, user: User, *, device: str, network: str = "192.0.2.1") -> Guard | None:
+    try:
+        check_pass(GuardedCall(sale=item.sale, buyer_id=user.pk, network=network, device=device))
+    except GuardRefused as error:
+        return error.guard
+    return None
 
 
 def test_while_the_cache_server_is_away_buyers_get_in(item: SaleItem, buyer: User, settings: LazySettings) -> None:

@@ -61,6 +61,22 @@ def test_a_solved_challenge_is_good_for_one_pass(proven: SaleItem, buyer: User, 
     assert told_of_pass(proven, buyer, proof=proof) == "proof_refused"
 
 
+def test_a_refused_proof_uses_up_no_place_of_its_network(proven: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(proven, accounts_per_network=1)
+    proof = proof_for(proven, buyer)
+    assert told_of_pass(proven, buyer, proof=proof, address="192.0.2.1") == "pass"
+    assert told_of_pass(proven, buyer, proof=proof, address="192.0.2.2") == "proof_refused"
+    assert told_of_pass(proven, rival, proof=proof_for(proven, rival), address="192.0.2.2") == "pass"
+
+
+def test_a_buyer_whom_another_rule_refuses_keeps_the_proof(proven: SaleItem, buyer: User, rival: User) -> None:
+    guarded_by(proven, accounts_per_network=1)
+    assert told_of_pass(proven, rival, proof=proof_for(proven, rival)) == "pass"
+    proof = proof_for(proven, buyer)
+    assert told_of_pass(proven, buyer, proof=proof) == "too_many_accounts"
+    assert told_of_pass(proven, buyer, proof=proof, address="192.0.2.2") == "pass"
+
+
 def test_of_many_calls_with_one_proof_one_gets_a_pass(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the cache server, so that it counts for all processes."""
     monkeypatch.setattr(proof_of_work, "TRIES", 5)
