@@ -20,6 +20,8 @@ OFFERS_MAX = 6
 # A buyer who would pay the ordinary price can as well wait for an opening that is so near.
 SOON = timedelta(days=1)
 MAY_BE_HAD = ("available", "unlimited", "held_by_others")
+# Of an open sale. What is `unavailable` may have units left.
+IN_SCHEMA_ORG = {**dict.fromkeys(MAY_BE_HAD, "InStock"), "sold_out": "SoldOut"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +49,16 @@ class ProductSales:
 
 def offer_data(offer: Offer) -> dict[str, Any]:
     item, sale = offer.item, offer.item.sale
-    known = "InStock" if offer.availability in MAY_BE_HAD else "SoldOut"
+    availability = "PreOrder" if offer.phase is Phase.UPCOMING else IN_SCHEMA_ORG.get(offer.availability)
     return {
         "@type": "Offer",
         "sku": item.variant.sku,
         "url": f"{settings.SHOP_URL}{offer.sale_url}",
         "price": to_text(minor=item.price_minor, currency=settings.CURRENCY),
         "priceCurrency": settings.CURRENCY,
-        "availability": "PreOrder" if offer.phase is Phase.UPCOMING else known,
         "validFrom": sale.opens_at.isoformat(),
         "priceValidUntil": sale.closes_at.isoformat(),
+        **({"availability": availability} if availability else {}),
     }
 
 

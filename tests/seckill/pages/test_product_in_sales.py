@@ -2,17 +2,22 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from seckill import ledger
 from seckill.models import Sale, SaleItem
 from shop.models import Product, Variant
 from tests.steps.buying import add_to_cart, reserve
 from tests.steps.shop import make_item, text_of
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,6 +70,21 @@ def test_search_engines_get_the_offer_of_the_sale_and_its_end(client: Client, it
     assert offer["priceValidUntil"] == item.sale.closes_at.isoformat()
     assert offer["availability"] == "InStock"
     assert offer["url"].endswith(f"{item.sale.get_absolute_url()}#item-{item.pk}")
+
+
+def test_search_engines_hear_sold_out_only_of_what_is_sold_out(
+    client: Client, product: Product, buyer: User, settings: LazySettings
+) -> None:
+    item = make_item(product, quantity=1)
+    former = store_away(settings)
+    assert "availability" not in offers_in(text_of(client, PRODUCT))[1]
+    settings.CACHES = former
+    ledger.confirm(item_id=item.pk, reservation_ids=[reserve(item, buyer)])
+    assert offers_in(text_of(client, PRODUCT))[1]["availability"] == "SoldOut"
+    # Before the opening that is known without the store.
+    Sale.objects.update(opens_at=timezone.now() + timedelta(minutes=30))
+    store_away(settings)
+    assert offers_in(text_of(client, PRODUCT))[1]["availability"] == "PreOrder"
 
 
 def test_the_sales_of_a_product_take_one_query(
