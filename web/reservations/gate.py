@@ -7,7 +7,6 @@ Where the gate is not certain, it returns None, and a view answers.
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +52,8 @@ SALE_REMEMBERED_SECONDS = 600.0
 RENDERED_MAX = 10_000
 REPEATED_MAX = 1_000
 SALES_MAX = 1_000
-# How long it is remembered what a view said an item had offered. It does not change, unless the sale is opened again.
+# How long it is remembered how many units an item had before its end, as it was seen then or as a view said. Units may
+# have been added since it was last seen, and a sale may be opened again.
 OFFERED_REMEMBERED_SECONDS = 60.0
 
 # After these answers the gate begins to watch the item.
@@ -191,7 +191,7 @@ class Gate:
                 return None
             counters = None if snapshot is AWAY else snapshot.counters_at(now_s)
             if counters is not None and counters.quantity is not None:
-                offered = self._offered_in(item_id, counters, now_s=now_s)
+                offered = self._offered_in(item_id, counters, now_s=now_s, kind=call.kind)
                 if offered is None:
                     return None
                 counters = with_units_offered(counters, offered)
@@ -201,26 +201,28 @@ class Gate:
         opening_spread_ms = waiting_pages.opening_spread_ms(call.object_id)
         return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=opening_spread_ms)
 
-    def _offered_in(self, item_id: int, counters: Counters, *, now_s: float) -> int | None:
-        """How many units the item has, or had before its end; None if only PostgreSQL knows."""
+    def _offered_in(self, item_id: int, counters: Counters, *, now_s: float, kind: Kind) -> int | None:
+        """How many units the item has, or had before its end; None if only PostgreSQL knows.
+
+        For the figures of a whole sale any known number will do: they bring the view's every ten seconds (`must_ask`).
+        """
         if counters.phase is not Phase.ENDED:
-            self._remember_offered(item_id, counters.quantity, until_s=math.inf)
+            self._remember_offered(item_id, counters.quantity, now_s=now_s)
             return counters.quantity
         known = self._offered.get(item_id)
-        if known is not None and now_s < known.until_s:
+        if known is not None and (now_s < known.until_s or kind is Kind.SALE_LIVE):
             return known.units
         return None if may_have_given_back(counters) else counters.quantity
 
-    def _remember_offered(self, item_id: int, units: int | None, *, until_s: float) -> None:
+    def _remember_offered(self, item_id: int, units: int | None, *, now_s: float) -> None:
         if len(self._offered) >= RENDERED_MAX:
             self._offered.clear()
         if units is not None:
-            self._offered[item_id] = Offered(units, until_s)
+            self._offered[item_id] = Offered(units, now_s + OFFERED_REMEMBERED_SECONDS)
 
     def _learn_offered(self, item_id: int, figures: dict[str, Any]) -> None:
         if figures["phase"] == Phase.ENDED and figures["left"] == 0:
-            until_s = self._snapshots.clock_s() + OFFERED_REMEMBERED_SECONDS
-            self._remember_offered(item_id, figures["quantity"], until_s=until_s)
+            self._remember_offered(item_id, figures["quantity"], now_s=self._snapshots.clock_s())
 
     def _refuse(
         self, item_id: int, pass_: Pass, *, language: str, templates: Mapping[tuple[Kind, str], HeaderTemplate]

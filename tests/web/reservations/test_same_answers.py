@@ -23,7 +23,7 @@ from tests.steps.shop import make_item
 from tests.web.reservations.lane import asks_units
 from tests.web.reservations.shadow import Scope, Shadow, read_call, read_live_question, scope_of
 from web.reservations.calls import OrdinaryCall
-from web.reservations.gate import RENDERED_SECONDS, SALE_REMEMBERED_SECONDS
+from web.reservations.gate import OFFERED_REMEMBERED_SECONDS, RENDERED_SECONDS, SALE_REMEMBERED_SECONDS
 from web.reservations.snapshots import ASKED_SECONDS
 
 pytestmark = pytest.mark.django_db
@@ -233,6 +233,28 @@ def test_after_the_end_the_quantity_is_what_the_sale_had(
     assert shadow.answered[-1] is True
 
 
+def test_units_added_while_nobody_asked_for_figures_are_counted_a_minute_after_the_end(
+    item: SaleItem, store: Any, shadow: Shadow
+) -> None:
+    path = f"/api/v1/sale-items/{item.pk}/live/"
+    assert APIClient().get(path).json()["quantity"] == 5
+    of_sale = known_call(item)
+    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=3))
+    closed(item, store)
+    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-8))
+    SaleItem.objects.filter(pk=item.pk).update(quantity=0, returned=8)
+    shadow.snapshots.clock.now_s += OFFERED_REMEMBERED_SECONDS
+    shadow.snapshots.refresh_all()
+    call = read_call(Scope("GET", path))
+    assert call is not None
+    assert shadow.gate.answer(call) is None
+    assert shadow.gate.must_ask(of_sale)
+    for whole in (f"/api/v1/sales/{item.sale_id}/live/", path):
+        body = APIClient().get(whole).json()
+        assert body.get("items", [body])[0]["quantity"] == 8
+        assert shadow.answered[-1] is True
+
+
 def known_call(item: SaleItem) -> OrdinaryCall:
     """For the figures of a sale, which the view has answered once."""
     path = f"/api/v1/sales/{item.sale_id}/live/"
@@ -285,6 +307,20 @@ def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Pro
         asked += shadow.gate.must_ask(call)
         assert not shadow.gate.must_ask(call)
     assert 50 < asked < 60
+    shadow.snapshots.clock.now_s += SALE_REMEMBERED_SECONDS
+    shadow.snapshots.refresh_all()
+    assert shadow.gate.answer(call) is None
+
+
+def test_the_figures_of_a_sale_that_ends_sold_out_go_on_as_long(item: SaleItem, store: Any, shadow: Shadow) -> None:
+    call = known_call(item)
+    sold_out(item, store)
+    closed(item, store)
+    shadow.snapshots.clock.now_s += 2 * OFFERED_REMEMBERED_SECONDS
+    shadow.snapshots.refresh_all()
+    answer = shadow.gate.answer(call)
+    assert answer is not None
+    assert b'"quantity":5,' in answer[2]
     shadow.snapshots.clock.now_s += SALE_REMEMBERED_SECONDS
     shadow.snapshots.refresh_all()
     assert shadow.gate.answer(call) is None
