@@ -14,7 +14,18 @@ from orders.account.person_data import mail_addresses
 from orders.idempotent_calls import forget_calls_of
 from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
-from orders.models import Cart, LineMail, Mail, Order, OrderStatus, Payment, Refund, Served, ShippingAddress
+from orders.models import (
+    Attention,
+    Cart,
+    LineMail,
+    Mail,
+    Order,
+    OrderStatus,
+    Payment,
+    Refund,
+    Served,
+    ShippingAddress,
+)
 from orders.models.order import LACKS_INVOICE
 from orders.reminders.subscribing import reminders_of_person
 from seckill.draw.entering import withdraw
@@ -29,8 +40,14 @@ FINISHED = (
     OrderStatus.REJECTED,
     OrderStatus.REFUNDED,
 )
-# Money that the shop may still have to give back. A failed or pending payment may be one that nobody ever makes.
-MONEY_OPEN = (Payment.Status.REFUND_DUE,)
+# Money that the shop may still have to give back. A failed or pending payment may be one that nobody ever makes, unless
+# the payment company says that it has the money.
+MONEY_OPEN = (
+    Q(payments__status=Payment.Status.REFUND_DUE)
+    | Q(refunds__status=Refund.Status.DUE)
+    | Q(payments__status=Payment.Status.PENDING, payments__found_paid_at__isnull=False, payments__closed_at=None)
+    | Q(attention=Attention.PAYMENT_UNREPORTED)
+)
 
 
 class NotNow(Exception):
@@ -44,8 +61,7 @@ class NotNow(Exception):
 def open_orders(user_id: int) -> QuerySet[Order]:
     """The person's orders that are not finished: to be paid, to be sent, on their way, or to be refunded."""
     undecided = Q(status=OrderStatus.EXPIRED, payments__status=Payment.Status.CAPTURED)
-    money_open = Q(payments__status__in=MONEY_OPEN) | Q(refunds__status=Refund.Status.DUE)
-    unfinished = ~Q(status__in=FINISHED) | money_open | undecided
+    unfinished = ~Q(status__in=FINISHED) | MONEY_OPEN | undecided
     return Order.objects.filter(unfinished, buyer_id=user_id).distinct()
 
 

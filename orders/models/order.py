@@ -73,6 +73,7 @@ class Attention(models.TextChoices):
     PAYMENT_LOST = "payment_lost", _("paid, but the payment was lost")
     REFUND_LOST = "refund_lost", _("refunded, but the refund was lost")
     REFUND_WITHOUT_PAYMENT = "refund_without_payment", _("refunded, but no payment was reported")
+    PAYMENT_UNREPORTED = "payment_unreported", _("paid at the payment company, but not reported")
 
 
 # The others only tell what happened: the shop has done all there is to do.
@@ -82,6 +83,7 @@ ATTENTION_TO_DO = (
     Attention.PAYMENT_LOST,
     Attention.REFUND_LOST,
     Attention.REFUND_WITHOUT_PAYMENT,
+    Attention.PAYMENT_UNREPORTED,
 )
 
 

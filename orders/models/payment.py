@@ -18,7 +18,8 @@ class Payment(models.Model):
     A payment is `pending` from before the provider is called until an event says how it ended. At most one payment of
     an order is pending or captured; the database enforces this, so an order is never captured twice. Refunds are rows
     of their own (`Refund`): a payment is `refund_due` while all of it is to go back, and `refunded` once it has.
-    `request` is what the provider was asked for the page, if a repeated call must say the same.
+    `request` is what the provider was asked for the page, if a repeated call must say the same. `found_paid_at` is set
+    when the provider does not close the page because it was paid, although no event has said so.
     """
 
     class Status(models.TextChoices):
@@ -41,6 +42,7 @@ class Payment(models.Model):
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     captured_at = models.DateTimeField(_("captured at"), null=True, blank=True)
     closed_at = models.DateTimeField(_("payment page closed at"), null=True, blank=True)
+    found_paid_at = models.DateTimeField(_("found paid at"), null=True, blank=True, editable=False)
     attempts = models.PositiveIntegerField(_("refund attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)

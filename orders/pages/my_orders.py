@@ -92,6 +92,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,
         "unknown": unknown,
+        "unreported": any(payment.page_open and payment.found_paid_at for payment in payments),
         "changing": awaiting or deciding or unknown or refunding or other is not None,
         "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refunding),
         "came_late": order.paid_late,

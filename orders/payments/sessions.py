@@ -14,14 +14,14 @@ from enum import StrEnum
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from orders.models import SOLD, Order, OrderStatus, Payment
+from orders.models import ATTENTION_TO_DO, SOLD, Attention, Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
+from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import claim_attempt
 from orders.units import one_for_each
@@ -34,6 +34,9 @@ log = structlog.get_logger(__name__)
 
 # Each call may take the provider's timeout of about two seconds; a batch stays well below the task's limit of 60 s.
 BATCH_MAX = 20
+
+# An event comes within seconds. One that was not answered is repeated within minutes, and then ever more rarely.
+UNREPORTED_AFTER = timedelta(hours=1)
 
 
 class StartOutcome(StrEnum):
@@ -166,13 +169,16 @@ def open_page(*, payment: Payment) -> None:
 
 
 def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
-    """Close one batch of pages whose orders no longer await payment. Returns how many were closed."""
+    """Close one batch of pages whose orders no longer await payment. Returns how many were closed.
+
+    New pages come first: those that cannot be closed must not keep them out of the batch.
+    """
     due = (
         Payment.objects.filter(status__in=(Payment.Status.PENDING, Payment.Status.FAILED), closed_at=None)
         .filter(Q(next_attempt_at=None) | Q(next_attempt_at__lte=Now()))
         .exclude(order__status=OrderStatus.AWAITING_PAYMENT)
         .select_related("order")
-        .order_by("created_at")[:batch_max]
+        .order_by(F("next_attempt_at").asc(nulls_first=True), "created_at")[:batch_max]
     )
     closed, unreachable = 0, set()
     for payment in due:
@@ -183,8 +189,11 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
             continue
         try:
             close_page(payment=payment)
+        except PagePaid as error:
+            note_paid(payment=payment, error=str(error))
+            continue
         except ProviderRefused as error:
-            # It was paid meanwhile; the webhook will report it.
+            # Slow money is on its way, and an event will report it.
             Payment.objects.filter(pk=payment.pk).update(last_error=str(error)[:500])
             continue
         except ProviderUnreachable as error:
@@ -194,6 +203,24 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
         mark_closed(payment=payment)
         closed += 1
     return closed
+
+
+def note_paid(*, payment: Payment, error: str) -> None:
+    """The provider has the money, and no event has said so. If none comes for an hour, the order is listed for staff.
+
+    From then on the page counts as closed, and the payment as pending: an event that comes after all decides. An order
+    that staff must look at for another reason is listed for this one afterwards.
+    """
+    with transaction.atomic():
+        order = Order.objects.select_for_update().get(pk=payment.order_id)
+        unreported = Payment.objects.filter(pk=payment.pk, status=payment.status, closed_at=None)
+        unreported.update(last_error=error[:500], found_paid_at=Coalesce("found_paid_at", Now()))
+        if not unreported.filter(found_paid_at__lte=Now() - UNREPORTED_AFTER).exists():
+            return
+        unlisted = Order.objects.filter(pk=order.pk).exclude(attention__in=ATTENTION_TO_DO)
+        if unlisted.update(attention=Attention.PAYMENT_UNREPORTED):
+            unreported.update(closed_at=Now())
+            log.error("payment_unreported", order=str(order.number), payment=str(payment.pk), provider=payment.provider)
 
 
 def close_page(*, payment: Payment) -> None:

@@ -22,6 +22,7 @@ from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
+    PagePaid,
     ProviderRefused,
     ProviderUnreachable,
     RefundAnswer,
@@ -104,6 +105,8 @@ class StripeProvider:
             # Stripe refuses to expire any session that is not open, including one that has expired already.
             with converted_errors():
                 session = self.client.v1.checkout.sessions.retrieve(payment.provider_reference)
+            if session.payment_status == "paid":
+                raise PagePaid("the session was paid") from None
             if session.status != "expired":
                 raise
 

@@ -57,6 +57,12 @@ EXPLANATIONS = {
         "The payment company reports a refund of this order, but has not reported the payment. Look the payment up on "
         "its site, and let it send the payment's events again."
     ),
+    Attention.PAYMENT_UNREPORTED: gettext_lazy(
+        "The payment company says that this order was paid, but has not reported the payment. If there are several "
+        "such orders, its messages do not reach the shop. Let it send the payment's events again: then the order gets "
+        "units that are left, or its money goes back. If it cannot, refund the payment on its site and mark this as "
+        "resolved."
+    ),
 }
 LABELS = {
     Attention.LATE_PAYMENT_KEPT: "info",
@@ -68,6 +74,7 @@ LABELS = {
     Attention.PAYMENT_LOST: "danger",
     Attention.REFUND_LOST: "danger",
     Attention.REFUND_WITHOUT_PAYMENT: "danger",
+    Attention.PAYMENT_UNREPORTED: "danger",
 }
 
 

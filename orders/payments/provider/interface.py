@@ -20,7 +20,11 @@ class ProviderUnreachable(Exception):
 
 
 class ProviderRefused(Exception):
-    """The provider refused, for example to close a session that was paid, or to refund."""
+    """The provider refused, for example to close a session whose money is on its way, or to refund."""
+
+
+class PagePaid(ProviderRefused):
+    """The provider does not close the page, because it has the money. Its event may still be on its way."""
 
 
 class Forged(Exception):
@@ -116,7 +120,10 @@ class Provider(Protocol):
         """Create the page where the buyer pays. Repeated calls for a payment return the same page."""
 
     def close_session(self, *, payment: Payment) -> None:
-        """Make sure that the page takes no payment any more. Raises ProviderRefused if it was paid, or may yet be."""
+        """Make sure that the page takes no payment any more.
+
+        Raises PagePaid if it was paid, and ProviderRefused if it may yet be.
+        """
 
     def refund(self, *, refund: Refund) -> RefundReply:
         """Refund `refund.amount_minor` of `refund.payment`. Repeated calls for a refund pay it once.

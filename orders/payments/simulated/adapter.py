@@ -19,6 +19,7 @@ from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
+    PagePaid,
     ProviderRefused,
     RefundAnswer,
     RefundReply,
@@ -53,8 +54,11 @@ class SimulatedProvider:
         return Session(reference=session.reference, url=reverse("simulated-payment", args=[session.reference]))
 
     def close_session(self, *, payment: Payment) -> None:
-        if not company.expire(reference=payment.provider_reference):
-            raise ProviderRefused("the page was paid, or its money is on its way")
+        if company.expire(reference=payment.provider_reference):
+            return
+        if company.has_money(reference=payment.provider_reference):
+            raise PagePaid("the page was paid")
+        raise ProviderRefused("the money is on its way")
 
     def refund(self, *, refund: Refund) -> RefundReply:
         assert refund.payment_id is not None

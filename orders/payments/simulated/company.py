@@ -89,6 +89,10 @@ def expire(*, reference: str) -> bool:
     ).exists()
 
 
+def has_money(*, reference: str) -> bool:
+    return SimulatedSession.objects.filter(reference=reference, status=Status.CAPTURED).exists()
+
+
 def refund(*, payment_id: UUID, refund_id: UUID, amount_minor: int) -> bool:
     """Pay back an amount for the shop. False if so much is not there. A webhook reports the refund, once.
 

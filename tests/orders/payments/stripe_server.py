@@ -29,6 +29,7 @@ class StripeServer:
     asked: list[Asked] = field(default_factory=list)
     faults: list[tuple[int, str, str] | None] = field(default_factory=list)
     session_status: str = "open"
+    payment_status: str = "unpaid"
     refund_status: str = "succeeded"
     lost_answers: int = 0
     still_has: int = 1900
@@ -102,7 +103,13 @@ class StripeServer:
 
     def stored(self, reference: str) -> dict[str, Any]:
         intent = "pi_1" if self.session_status == "complete" else None
-        return {"id": reference, "object": "checkout.session", "status": self.session_status, "payment_intent": intent}
+        return {
+            "id": reference,
+            "object": "checkout.session",
+            "status": self.session_status,
+            "payment_status": self.payment_status,
+            "payment_intent": intent,
+        }
 
 
 @contextmanager

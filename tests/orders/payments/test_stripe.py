@@ -25,7 +25,7 @@ from orders.life import lifecycle
 from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
+from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
 from shop.models import Product, Variant
@@ -256,9 +256,13 @@ def test_a_session_that_cannot_be_expired_was_paid_or_is_over(
     server: StripeServer, provider: StripeProvider, payment: Payment
 ) -> None:
     server.session_status = "complete"
-    with pytest.raises(ProviderRefused):
+    with pytest.raises(ProviderRefused) as slow:
         provider.close_session(payment=payment)
-    server.session_status = "expired"
+    assert not isinstance(slow.value, PagePaid)
+    server.payment_status = "paid"
+    with pytest.raises(PagePaid):
+        provider.close_session(payment=payment)
+    server.session_status, server.payment_status = "expired", "unpaid"
     provider.close_session(payment=payment)
 
 

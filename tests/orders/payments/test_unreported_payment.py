@@ -1,0 +1,155 @@
+"""Money that the payment company has and never reports is looked after by staff."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.test import Client
+
+from orders import tasks
+from orders.account.deletion import NotNow, delete_account
+from orders.life import lifecycle
+from orders.models import Attention, Order, OrderStatus, Payment
+from orders.payments import sessions
+from orders.payments.simulated import company
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from seckill.models import SaleItem
+from tests.steps.buying import buyer_of, let_deadlines_pass, order_of
+from tests.steps.paying import make_due, message, payment_of, send_webhook
+from tests.steps.staff import LOOK_AT
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def expire() -> None:
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 1
+
+
+def try_again() -> None:
+    make_due(Payment)
+    assert tasks.close_sessions() == 0
+
+
+def let_an_hour_pass() -> None:
+    try_again()
+    Payment.objects.update(found_paid_at=F("found_paid_at") - sessions.UNREPORTED_AFTER)
+    try_again()
+
+
+def attention_of(order: Order) -> str:
+    return Order.objects.values_list("attention", flat=True).get(pk=order.pk)
+
+
+@pytest.fixture
+def unheard(order: Order, payment: Payment) -> Order:
+    """Paid on the company's page, whose message is lost; then the order expired."""
+    assert company.pay(reference=payment.provider_reference)
+    SimulatedMessage.objects.all().delete()
+    expire()
+    return order
+
+
+def test_an_order_that_was_paid_unreported_is_listed_for_staff_after_an_hour(
+    unheard: Order, as_manager: Client
+) -> None:
+    # At first the event may still be on its way.
+    try_again()
+    assert attention_of(unheard) == ""
+    let_an_hour_pass()
+    assert attention_of(unheard) == Attention.PAYMENT_UNREPORTED
+    assert unheard.shown_code in as_manager.get(LOOK_AT).content.decode()
+    # And the company is not asked for ever.
+    attempts = Payment.objects.get().attempts
+    try_again()
+    assert (Payment.objects.get().attempts, Payment.objects.get().status) == (attempts, Payment.Status.PENDING)
+
+
+def test_the_buyer_is_told_that_the_company_has_the_money(unheard: Order, as_buyer: Client) -> None:
+    try_again()
+    text = as_buyer.get(unheard.get_absolute_url()).content.decode()
+    assert "The payment company says that you paid" in text
+    assert "we do not know yet" not in text
+
+
+def test_the_account_is_not_deleted_while_its_money_is_unreported(unheard: Order, as_manager: Client) -> None:
+    buyer = buyer_of(unheard)
+    for wait in (try_again, let_an_hour_pass):
+        wait()
+        with pytest.raises(NotNow):
+            delete_account(buyer.pk)
+    resolve(as_manager, unheard)
+    delete_account(buyer.pk)
+
+
+def resolve(manager: Client, *orders: Order) -> None:
+    manager.post(LOOK_AT, {"action": "mark_resolved", "_selected_action": [order.pk for order in orders]})
+
+
+def test_an_order_that_staff_have_resolved_is_not_listed_again(unheard: Order, as_manager: Client) -> None:
+    let_an_hour_pass()
+    resolve(as_manager, unheard)
+    let_an_hour_pass()
+    assert attention_of(unheard) == ""
+
+
+@pytest.mark.parametrize("wait", [try_again, let_an_hour_pass])
+def test_an_event_that_comes_after_all_decides(unheard: Order, payment: Payment, wait: Any) -> None:
+    wait()
+    assert send_webhook(message(payment)).status_code == 200
+    unheard.refresh_from_db()
+    assert (unheard.status, unheard.attention) == (OrderStatus.PAID, Attention.LATE_PAYMENT_KEPT)
+    let_an_hour_pass()
+    assert attention_of(unheard) == Attention.LATE_PAYMENT_KEPT
+
+
+def test_a_slow_payment_is_not_listed(order: Order, payment: Payment) -> None:
+    assert company.pay_slowly(reference=payment.provider_reference)
+    expire()
+    let_an_hour_pass()
+    payment.refresh_from_db()
+    assert (attention_of(order), payment.found_paid_at, payment.closed_at) == ("", None, None)
+
+
+def test_a_second_payment_of_a_paid_order_is_listed_too(order: Order, payment: Payment) -> None:
+    send_webhook(message(payment, "declined"))
+    Payment.objects.update(closed_at=None)
+    second = payment_of(order, key="second")
+    assert company.pay(reference=payment.provider_reference)
+    assert company.pay(reference=second.provider_reference)
+    send_webhook(message(second))
+    let_an_hour_pass()
+    assert attention_of(order) == Attention.PAYMENT_UNREPORTED
+    send_webhook(message(payment))
+    assert attention_of(order) == Attention.PAID_TWICE
+
+
+def test_another_reason_to_look_at_the_order_comes_first(unheard: Order) -> None:
+    Order.objects.update(attention=Attention.AMOUNT_DIFFERS)
+    let_an_hour_pass()
+    assert attention_of(unheard) == Attention.AMOUNT_DIFFERS
+    Order.objects.update(attention="")
+    try_again()
+    assert attention_of(unheard) == Attention.PAYMENT_UNREPORTED
+
+
+def cancelled(item: SaleItem, buyers: Sequence[User]) -> list[Payment]:
+    orders = [order_of(item, buyer) for buyer in buyers]
+    payments = [payment_of(order) for order in orders]
+    for order in orders:
+        assert lifecycle.cancel(order_id=order.pk)
+    return payments
+
+
+def test_pages_that_cannot_be_closed_keep_no_new_page_open(item: SaleItem, buyer: User, rival: User) -> None:
+    (stuck,) = cancelled(item, [buyer])
+    SimulatedSession.objects.update(status=SimulatedSession.Status.PROCESSING)
+    assert sessions.close_sessions(batch_max=1) == 0
+    make_due(Payment)
+    (new,) = cancelled(item, [rival])
+    assert sessions.close_sessions(batch_max=1) == 1
+    new.refresh_from_db()
+    stuck.refresh_from_db()
+    assert (new.closed_at is not None, stuck.closed_at) == (True, None)
