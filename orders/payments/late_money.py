@@ -9,6 +9,7 @@ repeated: if the transaction is lost after the hold was restored, the store answ
 from enum import StrEnum
 
 import structlog
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, Sum
 from django.db.models.functions import Now
@@ -67,6 +68,8 @@ def settle_waiting(*, batch_max: int = BATCH_MAX) -> int:
 def settle_late_payment(*, order_id: int) -> LatePaymentOutcome:
     """Give a late-paid order its units again, or start the refund. Call it after the capture is committed."""
     with transaction.atomic():
+        # The account first, as its deletion does, which leaves a late payment to this decision or waits for it.
+        list(User.objects.select_for_update(of=("self",), no_key=True).filter(orders=order_id))
         order = Order.objects.select_for_update().get(pk=order_id)
         payment = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).first()
         if payment is None:
@@ -96,6 +99,9 @@ def reclaim_units(*, order: Order) -> LatePaymentOutcome:
 
     If PostgreSQL refuses after the store has agreed, the refund that follows releases the hold again.
     """
+    if order.buyer and not order.buyer.is_active:
+        # Deleted or blocked since: an order would be sent to nobody, or to somebody who must not buy.
+        return LatePaymentOutcome.REFUND_STARTED
     lines = list(OrderLine.objects.filter(order=order).select_related("sale_item__sale"))
     if all(line.sale_item is None for line in lines):
         return reclaim_ordinary(order=order)

@@ -1,22 +1,29 @@
 """Late payments for expired orders: units taken again or payment refunded, never both, after any crash."""
 
+from threading import Event
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db import connection
 
 from orders import tasks
+from orders.account import deletion
+from orders.account.deletion import delete_account, remove_belongings
+from orders.cart.cart_holder import Holder
+from orders.checkout.placement import place_order
 from orders.life import lifecycle, settlement
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import late_money
 from seckill.items import holdings
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
-from tests.steps.buying import let_deadlines_pass, order_of
+from tests.steps.at_once import at_once
+from tests.steps.buying import fill, let_deadlines_pass, order_of, wish_of
 from tests.steps.crash import killed_at
 from tests.steps.paying import make_due, message, payment_of, send_webhook
-from tests.steps.shop import make_item
+from tests.steps.shop import goods, make_item, units_in
 from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,6 +87,59 @@ def test_a_sale_can_always_refund_late_payments(item: SaleItem, buyer: User) -> 
     send_webhook(message(payment))
     assert statuses_of(order, payment) == GOES_BACK
     assert figures(item) == (5, 0, 0, 0)
+
+
+def test_an_account_that_was_deleted_meanwhile_gets_its_money_back(item: SaleItem, buyer: User) -> None:
+    order, payment = expired(item, buyer)
+    delete_account(buyer.pk)
+    send_webhook(message(payment))
+    assert statuses_of(order, payment) == GOES_BACK
+    assert figures(item) == (5, 0, 0, 0)
+
+
+def test_an_account_that_is_blocked_buys_no_ordinary_units_either(buyer: User) -> None:
+    variant = goods("cup", units=10)
+    order = place_order(wish_of(fill(Holder(buyer_id=buyer.pk), cup=2))).order
+    assert order is not None
+    payment = payment_of(order)
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    User.objects.filter(pk=buyer.pk).update(is_active=False)
+    send_webhook(message(payment))
+    assert statuses_of(order, payment) == GOES_BACK
+    assert units_in(variant) == (10, 0, 0)
+
+
+def test_a_payment_that_arrives_while_its_account_is_deleted_goes_back(
+    item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a deletion that has found no open order, and has not committed yet
+    order, payment = expired(item, buyer)
+    said, has_looked, answered = message(payment), Event(), Event()
+
+    def pay_meanwhile(user: User) -> None:
+        has_looked.set()
+        with connection.cursor() as cursor:
+            while not answered.is_set() and not waits_for_a_lock(cursor):
+                cursor.execute("SELECT pg_sleep(0.01)")
+        remove_belongings(user)
+
+    monkeypatch.setattr(deletion, "remove_belongings", pay_meanwhile)
+
+    def report() -> None:
+        assert has_looked.wait(timeout=30)
+        assert send_webhook(said).status_code == 200
+        answered.set()
+
+    # When the payment arrives
+    at_once([lambda: delete_account(buyer.pk), report])
+    # Then no paid order is left to an account that is gone
+    assert statuses_of(order, payment) == GOES_BACK
+
+
+def waits_for_a_lock(cursor: Any) -> bool:
+    cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+    return bool(cursor.fetchone()[0])
 
 
 def test_postgresql_can_refuse_units_that_the_store_gives(product: Product, buyer: User) -> None:
