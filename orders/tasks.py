@@ -149,7 +149,7 @@ def drain_movable_items() -> int:
 @sweep(queue="celery", every_seconds=1.0)
 def move_waiting_rooms() -> int:
     """Let the next people in, as many as orders and payments can take."""
-    return move_rooms(backlog=settlement.backlog())
+    return move_rooms(backlog=settlement.backlog() + inbox.backlog())
 
 
 @sweep(queue="celery", every_seconds=1.0)

@@ -11,7 +11,7 @@ import structlog
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, PaymentEvent
+from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.items.loop import for_each_item
 from seckill.ledger_words import Confirmed, Released, ReleaseReason
@@ -55,12 +55,8 @@ def settle_now(order_ids: Sequence[int]) -> None:
 
 
 def backlog() -> int:
-    """How much work of orders and payments waits: ended orders that are not settled, and webhooks that are not applied.
-
-    Each is counted by an index of these rows alone.
-    """
-    unsettled = Order.objects.filter(~Q(status=OrderStatus.AWAITING_PAYMENT), settled_at=None)
-    return unsettled.count() + PaymentEvent.objects.filter(applied_at=None).count()
+    """How many ended orders are not settled, counted by an index of these rows alone."""
+    return Order.objects.filter(~Q(status=OrderStatus.AWAITING_PAYMENT), settled_at=None).count()
 
 
 def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BATCH_MAX) -> int:

@@ -109,7 +109,7 @@ class RecordedPayment(models.Model):
 
 class PaymentEvent(models.Model):
     """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row, or
-    a refund for its capture.
+    a refund for its capture. An event whose row never comes is ended by staff.
 
     `order_number` and `reservation_id` are those that the provider was told with the payment, if any. `part_minor` is
     the refund that the event is about, where the amount is the sum of all refunds. `card_mark` tells cards apart, where

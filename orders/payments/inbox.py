@@ -3,10 +3,11 @@
 Events may arrive twice, late, early and out of order. Twice: the event id is unique. Early: an event whose payment row
 does not exist yet waits in the inbox until a sweep can apply it. Lost: a payment is committed before its provider hears
 of it, so if the row does not come, it was lost with a backup that was restored. Then it is made again from the event,
-which names the order and its reservation; while the order is missing too, the event waits for it. Out of order: once a
-payment is captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no
-effect. A refund that arrives before the capture waits for it; after an hour staff hear of it, and a capture that comes
-even later still makes it count.
+which names the order and its reservation; while the order is missing too, the event waits for it, until staff have
+dealt with it. If it only says that a page ended unpaid, it is put away after an hour. Out of order: once a payment is
+captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no effect. A
+refund that arrives before the capture waits for it; after an hour staff hear of it, and a capture that comes even later
+still makes it count.
 """
 
 import time
@@ -41,6 +42,7 @@ BROKEN_SECONDS = 60.0
 _try_again_s: dict[int, float] = {}
 
 NOT_CAPTURED = (Payment.Status.PENDING, Payment.Status.FAILED)
+PAGE_ENDS = (EventKind.DECLINED, EventKind.EXPIRED)
 OF_REFUNDS = (EventKind.REFUNDED, EventKind.REFUNDED_SO_FAR, EventKind.REFUND_PAID, EventKind.REFUND_FAILED)
 
 # Events whose payment was lost and can be made again. An order that was brought back from the reservation store has
@@ -62,7 +64,13 @@ BEFORE_CAPTURE = Q(
     Exists(Payment.objects.filter(pk=OuterRef("payment_id"), status__in=NOT_CAPTURED)), kind__in=OF_REFUNDS
 )
 GIVEN_UP = Q(received_at__lte=Now() - GIVEN_UP_AFTER)
-CAN_BE_APPLIED = LOST | (Q(OF_A_PAYMENT) & (~BEFORE_CAPTURE | GIVEN_UP))
+# Events of a payment that the shop does not know, of which nothing has to be done: its page ended unpaid, or staff have
+# dealt with its money. Two shops with one account at the company hear of each other's payments.
+IS_DEALT_WITH = Exists(PaymentEvent.objects.filter(payment_id=OuterRef("payment_id"), outcome="dealt_with"))
+FORGOTTEN = Q(~OF_A_PAYMENT) & (Q(GIVEN_UP, kind__in=PAGE_ENDS) | Q(IS_DEALT_WITH, kind__in=OF_REFUNDS))
+CAN_BE_APPLIED = LOST | FORGOTTEN | (Q(OF_A_PAYMENT) & (~BEFORE_CAPTURE | GIVEN_UP))
+# Only a person can end the wait of these.
+FOR_STAFF = Q(~OF_A_PAYMENT) & GIVEN_UP & ~LOST & Q(applied_at=None)
 
 
 class EventOutcome(StrEnum):
@@ -81,6 +89,7 @@ class EventOutcome(StrEnum):
     REFUNDED = "refunded"
     REFUND_FAILS = "refund_fails"
     NO_CAPTURE = "no_capture"
+    DEALT_WITH = "dealt_with"
 
 
 def receive(*, provider_name: str, event: Event) -> EventOutcome:
@@ -145,6 +154,17 @@ def apply_one(pk: int) -> bool:
     return outcome is not EventOutcome.WAITING
 
 
+def backlog() -> int:
+    """How many events can be applied and are not. Those that wait for something else hold nobody up."""
+    return PaymentEvent.objects.filter(CAN_BE_APPLIED, applied_at=None).count()
+
+
+def mark_dealt_with(pk: int) -> bool:
+    """Staff have found out about an event whose payment the shop does not know. False if it may still be applied."""
+    waiting = PaymentEvent.objects.filter(FOR_STAFF, pk=pk)
+    return waiting.update(applied_at=timezone.now(), outcome=EventOutcome.DEALT_WITH) == 1
+
+
 def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
     """Do what needs the reservation store. After a crash before this, the sweeps do it."""
     if outcome not in (EventOutcome.PAID, EventOutcome.LATE, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
@@ -160,7 +180,9 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     """Apply a locked event, in its transaction, unless it has to wait for its payment, or for the payment's capture."""
     known = Payment.objects.filter(pk=row.payment_id).first() or lost_payment(row)
     if known is None:
-        return EventOutcome.WAITING
+        if not PaymentEvent.objects.filter(FORGOTTEN, pk=row.pk).exists():
+            return EventOutcome.WAITING
+        return note_applied(row, EventOutcome.NOTHING)
     order = Order.objects.select_for_update().get(pk=known.order_id)
     # Read again after locking the order: whoever changes a payment locks its order first.
     payment = Payment.objects.get(pk=row.payment_id)
@@ -174,7 +196,7 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     elif row.kind == EventKind.CAPTURED:
         outcome = record_capture(order=order, payment=payment, row=row)
         take_up_again(order=order, payment=payment)
-    elif row.kind in (EventKind.DECLINED, EventKind.EXPIRED):
+    elif row.kind in PAGE_ENDS:
         outcome = record_page_end(payment=payment)
     elif row.kind == EventKind.REFUNDED:
         is_new = refunds.note_all(order=order, payment=payment, part_minor=row.part_minor)
@@ -190,6 +212,10 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
         outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
     elif row.kind in (EventKind.REFUND_PAID, EventKind.REFUND_FAILED):
         outcome = record_one_refund(order=order, payment=payment, row=row)
+    return note_applied(row, outcome)
+
+
+def note_applied(row: PaymentEvent, outcome: EventOutcome) -> EventOutcome:
     row.applied_at, row.outcome = timezone.now(), outcome.value
     row.save(update_fields=["applied_at", "outcome"])
     return outcome

@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from orders.models import Order, Payment, PaymentEvent
-from orders.payments.inbox import EventOutcome
+from orders.payments.inbox import FOR_STAFF, EventOutcome, mark_dealt_with
 from orders.payments.provider.interface import EventKind
 from orders.payments.provider.names import ProviderName
+from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import uuids_from, with_code
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
@@ -39,6 +41,7 @@ OUTCOMES = {
     EventOutcome.REFUNDED: _("refund completed"),
     EventOutcome.REFUND_FAILS: _("refund failed"),
     EventOutcome.NO_CAPTURE: _("no payment was reported"),
+    EventOutcome.DEALT_WITH: _("dealt with by staff"),
 }
 
 
@@ -73,6 +76,7 @@ class PaymentEventAdmin(ReadOnlyAdmin):
         "applied_at",
     ]
     readonly_fields = ["kind_text", "outcome_text", "paid", "order"]
+    actions = ["mark_dealt_with"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PaymentEvent]:
         """The events with pk and code of their order: a query for each row would make a hundred."""
@@ -95,6 +99,24 @@ class PaymentEventAdmin(ReadOnlyAdmin):
         if bounds := uuids_from(text):
             found |= Q(payment_id__range=bounds)
         return queryset.filter(found), False
+
+    @admin.action(description=_("Mark as dealt with"), permissions=["manage"])
+    def mark_dealt_with(self, request: HttpRequest, queryset: QuerySet[PaymentEvent]) -> None:
+        """End the wait of events whose payment the shop does not know. The history says who did so."""
+        choice = limited_selection(queryset, possible=FOR_STAFF)
+        ended = [event for event in PaymentEvent.objects.filter(pk__in=choice.pks) if mark_dealt_with(event.pk)]
+        for event in ended:
+            self.log_change(request, event, gettext("Marked as dealt with."))
+        said = ngettext("%(count)d event is dealt with.", "%(count)d events are dealt with.", len(ended))
+        self.message_user(request, said % {"count": len(ended)}, messages.SUCCESS)
+        if len(ended) < len(choice.pks):
+            self.message_user(
+                request,
+                gettext("Only events of unknown payments that have waited for an hour can be marked."),
+                messages.WARNING,
+            )
+        if choice.not_all:
+            self.message_user(request, choice.not_all, messages.WARNING)
 
     @display(description=_("kind"), ordering="kind")  # type: ignore[untyped-decorator]
     def kind_text(self, event: PaymentEvent) -> str:

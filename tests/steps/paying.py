@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -84,6 +85,15 @@ def make_events(orders: list[Order]) -> None:
             currency="CNY",
             happened_at=timezone.now(),
         )
+
+
+def event_of_another_shop(kind: str = "captured", *, hours_ago: int = 0, **changes: Any) -> PaymentEvent:
+    """An event of a payment that this shop does not know: another shop has the same account at the company."""
+    now = timezone.now()
+    values = {"provider": "simulated", "payment_id": uuid4(), "amount_minor": 1900, "currency": "CNY", **changes}
+    event = PaymentEvent.objects.create(event_id=f"evt_{uuid4()}", kind=kind, happened_at=now, **values)
+    PaymentEvent.objects.filter(pk=event.pk).update(received_at=now - timedelta(hours=hours_ago))
+    return event
 
 
 def refund_part(order: Order, amount_minor: int, **changes: Any) -> Refund:

@@ -22,12 +22,22 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.life import lifecycle
-from orders.models import ApprovalRequest, Attention, Document, Mail, Order, ShippingAddress, ShippingMethod
+from orders.models import (
+    ApprovalRequest,
+    Attention,
+    Document,
+    Mail,
+    Order,
+    PaymentEvent,
+    ShippingAddress,
+    ShippingMethod,
+)
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
 from seckill.staff.change_pages import TITLES
 from shop.models import Category, Customer, Product, TaxRate
 from tests.steps.buying import ADDRESS, GUEST, new_buyers, order_of, plain_order, with_address
+from tests.steps.paying import event_of_another_shop
 from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import change, control_form, employee
 from tests.steps.tables import upload
@@ -52,6 +62,7 @@ class Shop:
     to_complete: Order
     to_pay_back: Order
     to_look_at: Order
+    of_unknown_payment: PaymentEvent
     of_guest: Order
     asked: ApprovalRequest
     mail: Mail
@@ -103,6 +114,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         to_complete=to_complete,
         to_pay_back=to_pay_back,
         to_look_at=to_look_at,
+        of_unknown_payment=event_of_another_shop(hours_ago=2),
         of_guest=of_guest,
         asked=ApprovalRequest.objects.create(
             kind=ApprovalRequest.Kind.REFUND,
@@ -220,6 +232,11 @@ OF_ORDERS: list[tuple[str, Args, Form]] = [
     ),
     ("orders_order_changelist cancel_orders", no_args, lambda it: chosen("cancel_orders", it.to_pay)),
     ("orders_order_changelist refund_orders", no_args, lambda it: chosen("refund_orders", it.to_send)),
+    (
+        "orders_paymentevent_changelist mark_dealt_with",
+        no_args,
+        lambda it: chosen("mark_dealt_with", it.of_unknown_payment),
+    ),
     ("orders_ordertolookat_changelist mark_resolved", no_args, lambda it: chosen("mark_resolved", it.to_look_at)),
     (
         "orders_approvalrequest_change approve",
