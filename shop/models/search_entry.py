@@ -21,6 +21,8 @@ from shop.models.search_words import WORD_CHARACTERS_MAX, dictionaries, fold, le
 BATCH_SIZE = 500
 # Of a description; the rest is not searched. PostgreSQL keeps at most a megabyte for a row.
 DESCRIPTION_CHARACTERS_MAX = 20_000
+# Of a whole SKU or name, after folding. PostgreSQL keeps at most 2 KB for a word.
+WHOLE_CHARACTERS_MAX = 200
 # Shorter words have too few letters to tell a typo from another word.
 TYPO_CHARACTERS_MIN = 3
 
@@ -119,7 +121,7 @@ def entry_of(product: Any) -> Entry:
 
 def whole_lexeme(text: str) -> str:
     """A folded SKU or name of a category as a word of its own, so that it is found whole and not only by its parts."""
-    return f"={text}"
+    return f"={text[:WHOLE_CHARACTERS_MAX]}"
 
 
 def in_each_language(row: Any, field: str) -> Iterator[str]:

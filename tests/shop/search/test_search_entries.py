@@ -47,6 +47,14 @@ def test_a_renamed_or_moved_category_is_found_with_its_products(product: Product
     assert not found("groceries")
 
 
+def test_a_name_that_folding_makes_long_is_saved_and_found(product: Product) -> None:
+    category = product.category
+    assert category is not None
+    category.name = "\ufdfa" * 100
+    category.save()
+    assert found("\ufdfa") == {product.slug}
+
+
 def test_a_new_variant_is_found_by_its_number_and_its_option(product: Product) -> None:
     Variant.objects.create(product=product, sku="LJ/250 (tin)", price_minor=100, options="Tin", options_zh_hans="罐装")
     assert found("lj/250 (TIN)") == found("tin") == found("罐装") == {"longjing"}

@@ -95,6 +95,8 @@ def test_a_product_that_the_shop_does_not_have_is_not_found(typed: str) -> None:
         *("tea' OR 1=1 --", "\0", "tea\0pot", "\ud800", "\u202e", "🍵", "\t\n", "tea:*A", "'龙'", "龙'井"),
         *("=", "-", "--", "the", "a", "1", "0x"),
         *("x" * 10_000, "龙" * 10_000, "tea " * 3_000, "é" * 5_000, "'" * 10_000, "%" * 9_999, "Ａ\u0301" * 100),
+        # Folded, one of them is eighteen letters, and six kana.
+        *("\ufdfa" * 100, "\u3316" * 100),
     ],
 )
 def test_hostile_input_is_only_text(typed: str) -> None:
