@@ -21,6 +21,7 @@ import structlog
 from django.db import InterfaceError, OperationalError, connections
 
 from shop.configuration.database_connections import REPLICA
+from shop.databases.statement_limits import exceeds_limit
 
 log = structlog.get_logger(__name__)
 
@@ -84,8 +85,8 @@ def may_lag(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         try:
             answer = function(*args, **kwargs)
         except (OperationalError, InterfaceError) as error:
-            if not connections[REPLICA].errors_occurred:
-                # The error came from the primary, which such a function may ask too.
+            if not connections[REPLICA].errors_occurred or exceeds_limit(error):
+                # It came from the primary, which such a function may ask too; or the statement is to blame.
                 raise
             replica.failed(error)
             # The next attempt makes a new one.

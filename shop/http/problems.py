@@ -20,6 +20,7 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from shop.background.outages import AWAY
+from shop.databases.statement_limits import exceeds_limit
 from shop.http.parsers import BodyTooLarge
 from shop.http.problem_codes import type_of
 from shop.http.rate_limits import LimitReached
@@ -193,7 +194,7 @@ def too_many_requests(request: HttpRequest) -> HttpResponse:
 
 def is_outage(error: BaseException | None) -> bool:
     """Whether the error means that PostgreSQL or a Redis server cannot be reached at the moment."""
-    return isinstance(error, AWAY)
+    return isinstance(error, AWAY) and not exceeds_limit(error)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.db.models import QuerySet
 from django.test import Client
 from rest_framework.test import APIClient
@@ -14,7 +15,10 @@ from orders.models import OrderLine
 from orders.staff.order_table import OrderLineTable
 from shop.databases import replica as replica_module
 from shop.databases.replica import ReplicaState, may_lag, reading_alias
-from shop.models import Category, Product
+from shop.http.problems import is_outage
+from shop.models import Category, Product, SearchEntry
+from shop.models.search_words import quoted
+from shop.search.query import Lexemes
 from tests.embedded_servers import temporary_server_directory
 from tests.other_database import shop_on
 from tests.own_postgres import Pair, running_pair
@@ -142,6 +146,19 @@ def test_a_fault_of_the_primary_is_not_taken_for_one_of_the_replica(pair: Pair) 
     with capture_logs() as logs, pytest.raises(Exception, match="connection|terminat"):
         read()
     assert not [line for line in logs if line["event"] == "replica_away"]
+
+
+@pytest.mark.usefixtures("product")
+def test_a_statement_that_postgresql_finds_too_large_is_no_outage_of_the_replica() -> None:
+    @may_lag
+    def read() -> bool:
+        word = "x" * 3_000
+        return SearchEntry.objects.using(reading_alias()).filter(document=Lexemes(quoted(word))).exists()
+
+    with pytest.raises(OperationalError, match="too long") as raised:
+        read()
+    assert not is_outage(raised.value)
+    assert not replica_module.replica.is_away
 
 
 @pytest.mark.slow
