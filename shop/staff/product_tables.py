@@ -1,9 +1,11 @@
 """The tables of products and of their variants. A row is found by its slug or SKU, and made if there is none.
 
 The lines of a table of variants are checked without a lock, and written together at its end: checkouts that want a
-variant wait for a few statements, and not for five thousand lines.
+variant wait for a few statements, and not for five thousand lines. Of a row that is there, only the columns of the
+table are written: a colleague may save others in the meantime.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 
         def __init__(self, **options: Any) -> None: ...
 
+        def get_import_fields(self) -> list[Any]: ...
+
         def validate_instance(self, instance: Any, errors: Any = None, validate_unique: bool = True) -> None: ...
+
+        def save_instance(self, instance: Any, is_create: bool, row: Any, **options: Any) -> None: ...
 
         def export(self, queryset: Any = None, **options: Any) -> Any: ...
 
@@ -88,12 +94,17 @@ class YesOrNo(Cell):
 
 
 class OncePerRow(Table):
-    """The second row with the same slug or SKU would silently overwrite the first."""
+    """The second row with the same slug or SKU would silently overwrite the first.
+
+    `columns` are the fields of the model that the table has a column for, without its key.
+    """
 
     key_column: str
 
     def before_import(self, dataset: Any, **options: Any) -> None:
         self.lines: dict[str, int] = {}
+        named = set(dataset.headers or []) - {self.key_column}
+        self.columns = [field.attribute for field in self.get_import_fields() if field.column_name in named]
 
     def before_import_row(self, row: Any, **options: Any) -> None:
         key, line = str(row.get(self.key_column) or "").strip(), options["row_number"]
@@ -125,6 +136,13 @@ class ProductTable(OncePerRow):
         clean_model_instances = True
         skip_unchanged = True
         use_transactions = True
+
+    def save_instance(self, instance: Product, is_create: bool, row: Any, **options: Any) -> None:
+        if not is_create:
+            saved = Product.objects.select_for_update(no_key=True).get(pk=instance.pk)
+            copy_columns(self.columns, source=instance, target=saved)
+            instance = saved
+        super().save_instance(instance, is_create, row, **options)
 
     def export(self, queryset: Any = None, **options: Any) -> Any:
         products = Product.objects.all() if queryset is None else queryset
@@ -194,7 +212,7 @@ class VariantTable(OncePerRow):
 
     def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
         if not (options.get("dry_run") or result.has_errors() or result.has_validation_errors()):
-            write_variants(list(self.changed.values()))
+            write_variants(list(self.changed.values()), columns=self.columns)
 
     def export(self, queryset: Any = None, **options: Any) -> Any:
         """The list from which this is called has products."""
@@ -205,22 +223,30 @@ class VariantTable(OncePerRow):
         return super().export(variants.select_related("product").order_by("product", "position", "pk"), **options)
 
 
-def write_variants(variants: list[Variant]) -> None:
-    """Write all of them. Raises ValidationError where a sale was published since a price was checked."""
-    known = [variant for variant in variants if variant.pk]
+def copy_columns(columns: Collection[str], *, source: Product | Variant, target: Product | Variant) -> None:
+    for column in columns:
+        setattr(target, column, getattr(source, column))
+
+
+def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None:
+    """Write these columns of all of them, and new ones whole.
+
+    Raises ValidationError where a sale was published since a price was checked.
+    """
+    wanted = {variant.pk: variant for variant in variants if variant.pk}
     new = [variant for variant in variants if not variant.pk]
     with transaction.atomic():
-        pks = [variant.pk for variant in known]
-        lock(pks)
-        lowest = lowest_prices(pks)
+        known = lock(wanted)
+        lowest = lowest_prices(wanted)
         for variant in known:
+            copy_columns(columns, source=wanted[variant.pk], target=variant)
             if variant.price_minor < lowest.get(variant.pk, 0):
                 raise ValidationError(price_refusal(variant.price_minor, variant=variant) or "")
         if known:
-            bulk_update_with_history(known, Variant, Variant.columns_of_staff(), batch_size=ROWS_MAX)
+            bulk_update_with_history(known, Variant, columns, batch_size=ROWS_MAX)
         if new:
             bulk_create_with_history(new, Variant, batch_size=ROWS_MAX)
-        write_entries(Product.objects.filter(pk__in={variant.product_id for variant in variants}))
+        write_entries(Product.objects.filter(pk__in={variant.product_id for variant in [*known, *new]}))
 
 
 class WithProductTables(WithTables):

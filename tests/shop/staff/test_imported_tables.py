@@ -1,6 +1,9 @@
 """Tables of products, variants and stock come in with a preview, errors by line, and all rows or none."""
 
+from collections.abc import Collection
 from io import BytesIO
+from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,8 +14,9 @@ from pytest_django import Settings
 
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
+from shop.staff.product_tables import ProductTable
 from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
-from shop.stock.movements import move
+from shop.stock.movements import lock, move
 from tests.steps.shop import variant_of
 from tests.steps.staff import employee, messages_on
 from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload
@@ -78,8 +82,39 @@ class TestProducts:
         bring(client, PRODUCTS, *exported(client, PRODUCTS))
         assert Product.objects.values("name_en", "name_zh_hans", "description_en").get() == before
 
+    def test_columns_that_the_table_does_not_have_stay_as_a_colleague_saves_them_meanwhile(
+        self, client: Client, product: Product
+    ) -> None:
+        preview = upload(client, PRODUCTS, {"slug": product.slug, "name_en": "Longjing"})
+        check = ProductTable.validate_instance
+
+        def colleague_saves_after_the_check(*args: Any, **options: Any) -> None:
+            check(*args, **options)
+            Product.objects.update(is_active=False, description_en="Green tea.")
+
+        with mock.patch.object(ProductTable, "validate_instance", colleague_saves_after_the_check):
+            confirm(client, PRODUCTS, preview)
+        now = {"name_en": "Longjing", "is_active": False, "description_en": "Green tea."}
+        assert Product.objects.values(*now).get() == now
+        assert Product.history.values(*now).latest() == now  # type: ignore[attr-defined]
+
 
 class TestVariants:
+    def test_columns_that_the_table_does_not_have_stay_as_a_colleague_saves_them_meanwhile(
+        self, client: Client, product: Product
+    ) -> None:
+        preview = upload(client, PRODUCTS, {"sku": variant_of(product).sku, "price": "88"}, table=VARIANT_TABLE)
+
+        def colleague_saves_before_the_lock(variant_ids: Collection[int]) -> list[Variant]:
+            Variant.objects.update(is_active=False, weight_grams=250)
+            return lock(variant_ids)
+
+        with mock.patch("shop.staff.product_tables.lock", colleague_saves_before_the_lock):
+            confirm(client, PRODUCTS, preview)
+        now = {"price_minor": 8800, "is_active": False, "weight_grams": 250}
+        assert Variant.objects.values(*now).get() == now
+        assert Variant.history.values(*now).latest() == now  # type: ignore[attr-defined]
+
     def test_prices_are_decimals_and_the_stock_stays_as_it_is(self, client: Client, product: Product) -> None:
         Variant.objects.update(available=7, held=2, sold=4)
         (row,) = exported(client, PRODUCTS, table=VARIANT_TABLE)
