@@ -30,6 +30,7 @@ from orders.models.order import LACKS_INVOICE
 from orders.reminders.subscribing import reminders_of_person
 from seckill.draw.entering import withdraw
 from seckill.models import DrawEntry
+from shop.accounts.session_store import SessionStore
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # These orders do not change any more by themselves.
@@ -76,20 +77,20 @@ def delete_account(user_id: int) -> None:
         waiting = list(open_orders(user_id))
         if waiting:
             raise NotNow(waiting)
-        sessions = list(UserSession.objects.filter(user=user))
+        session_keys = list(UserSession.objects.filter(user=user).values_list("session_key", flat=True))
         remove_belongings(user)
         remove_person_from_orders(user)
         anonymise(user)
         # The commit alone signs the person out everywhere, since the account is no longer active. So sessions that
         # remain because the cache server is away open nothing.
-        transaction.on_commit(lambda: end(sessions), robust=True)
+        transaction.on_commit(lambda: end_sessions(session_keys), robust=True)
 
 
 def remove_belongings(user: User) -> None:
     emails = mail_addresses(user)
     AccountMail.objects.filter(to__in=emails).delete()
     reminders_of_person(user.pk, emails=emails).delete()
-    for model in (Address, ApiToken, BuyerLanguage, EmailAddress, Authenticator):
+    for model in (Address, ApiToken, BuyerLanguage, EmailAddress, Authenticator, UserSession):
         rows: QuerySet[Any] = model.objects.filter(user=user)
         rows.delete()
     Cart.objects.filter(buyer=user).delete()
@@ -127,6 +128,6 @@ def anonymise(user: User) -> None:
     user.user_permissions.clear()
 
 
-def end(sessions: list[UserSession]) -> None:
-    for session in sessions:
-        session.end()
+def end_sessions(keys: list[str]) -> None:
+    for key in keys:
+        SessionStore().delete(key)

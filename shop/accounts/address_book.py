@@ -5,13 +5,13 @@ from functools import lru_cache
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from shop.databases.prepared import Prepared
 from shop.models import Address
+from shop.models.people import lock_account
 
 # More than one person sends parcels to. The list stays short enough to choose from.
 ADDRESSES_MAX = 20
@@ -42,7 +42,7 @@ def prepared_default() -> Prepared:
 
 
 def keep_address(*, user_id: int, values: Mapping[str, str]) -> None:
-    """Add an address that was entered elsewhere, once. Raises AddressBookFull."""
+    """Add an address that was entered elsewhere, once. Raises AddressBookFull, AccountEnded."""
     if not addresses_of(user_id).filter(**values).exists():
         save_address(Address(user_id=user_id, **values))
 
@@ -56,9 +56,10 @@ def book_full_text() -> str:
 def save_address(address: Address) -> None:
     """Save a new or changed address. The only one is the default, and a new default replaces the former one.
 
-    Raises AddressBookFull.
+    Raises AddressBookFull, AccountEnded.
     """
-    _one_at_a_time(address.user_id)
+    # Two forms sent at the same moment would each see room for one more, or make a default each.
+    lock_account(address.user_id)
     others = addresses_of(address.user_id).exclude(pk=address.pk)
     if address._state.adding and others.count() >= ADDRESSES_MAX:
         raise AddressBookFull
@@ -71,15 +72,10 @@ def save_address(address: Address) -> None:
 
 @transaction.atomic
 def delete_address(*, user_id: int, address_id: UUID) -> bool:
-    """Whether there was one. After the default, the newest becomes the default."""
-    _one_at_a_time(user_id)
+    """Whether there was one. After the default, the newest becomes the default. Raises AccountEnded."""
+    lock_account(user_id)
     deleted, _rows = addresses_of(user_id).filter(pk=address_id).delete()
     left = addresses_of(user_id)
     if deleted and not left.filter(is_default=True).exists() and (newest := left.first()):
         left.filter(pk=newest.pk).update(is_default=True)
     return bool(deleted)
-
-
-def _one_at_a_time(user_id: int) -> None:
-    """Two forms sent at the same moment would each see room for one more, or make a default each."""
-    User.objects.select_for_update(no_key=True).get(pk=user_id)

@@ -26,6 +26,7 @@ from shop.http.bearer import BearerAuthentication
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS, refusals
 from shop.http.serializers import StrictSerializer, TimeField
 from shop.models import ApiToken
+from shop.models.people import AccountEnded, lock_account
 
 # Far more than one person's programs need. Beyond it the oldest goes: a program that forgets its tokens and signs in
 # each time goes on working, and no longer leaves a growing number of keys to the account behind.
@@ -99,7 +100,10 @@ class TokenView(JsonAPIView):
             if not form.is_valid():
                 raise SecondFactorNeeded
             form.authenticator.record_usage()
-        row, token = new_token(user)
+        try:
+            row, token = new_token(user)
+        except AccountEnded:
+            raise WrongCredentials from None
         body = TokenSerializer({"token": token, "expires_at": row.expiry}).data
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
@@ -111,10 +115,13 @@ class TokenView(JsonAPIView):
 
 
 def new_token(user: User) -> tuple[ApiToken, str]:
-    """A token, after the user's expired ones and the oldest beyond TOKENS_PER_USER_MAX are deleted."""
+    """A token, after the user's expired ones and the oldest beyond TOKENS_PER_USER_MAX are deleted.
+
+    Raises AccountEnded.
+    """
     with transaction.atomic():
         # Two sign-ins at the same moment would each see room for one more.
-        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        lock_account(user.pk)
         tokens = ApiToken.objects.filter(user=user)
         tokens.filter(expiry__lt=timezone.now()).delete()
         kept = tokens.order_by("-created").values_list("pk", flat=True)[: TOKENS_PER_USER_MAX - 1]

@@ -5,12 +5,26 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken, AuthTokenManager
 
 from shop.addresses.address_layout import address_lines
+
+
+class AccountEnded(PermissionDenied):
+    """The account was deleted, or staff have blocked it."""
+
+
+def lock_account(user_id: int) -> None:
+    """Let calls that add something to an account come one after the other, until the transaction ends.
+
+    Raises AccountEnded: a call that waited while the account was deleted must leave nothing of the person behind.
+    """
+    if not User.objects.select_for_update(no_key=True).filter(pk=user_id, is_active=True):
+        raise AccountEnded
 
 
 class BuyerLanguage(models.Model):

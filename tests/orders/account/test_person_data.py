@@ -1,15 +1,19 @@
 """A copy of one's data, and the end of an account."""
 
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from orders.account.deletion import delete_account
+from orders.account.deletion import anonymise, delete_account
 from orders.life import lifecycle
 from orders.models import (
     Cart,
@@ -26,9 +30,12 @@ from orders.models import (
     ShippingAddress,
 )
 from seckill.models import SaleItem
+from shop.accounts.session_store import SessionStore
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
+from tests.processes import wait_until
 from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import ADDRESS, make_orders
 from tests.steps.paying import payment_row
 
@@ -139,6 +146,60 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     # No mail about the order is written any more.
     assert kept.contact_email == ""
     assert not lifecycle.pay(order_id=kept.pk)
+
+
+def test_sessions_of_a_deleted_account_are_removed_from_the_cache_and_from_the_database(
+    signed_in: Client, person: User
+) -> None:
+    key = UserSession.objects.get().session_key
+    delete_account(person.pk)
+    assert not SessionStore().exists(key)
+    assert not UserSession.objects.exists()
+
+
+def test_the_address_and_the_browser_of_a_session_go_without_the_cache_server_too(
+    signed_in: Client, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(SessionStore, "delete", away)
+    delete_account(person.pk)
+    assert not UserSession.objects.exists()
+
+
+def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(signed_in: Client, person: User) -> None:
+    credentials = {"username": "buyer", "password": "buyer-password"}
+    calls: list[Callable[[], Any]] = [
+        lambda: signed_in.post("/accounts/addresses/new/", ADDRESS),
+        lambda: Client().post("/api/v1/auth/token/", credentials, content_type="application/json"),
+    ]
+    with ThreadPoolExecutor(len(calls)) as threads:
+        answers: list[Future[Any]] = []
+
+        def calls_come_late(user: User) -> None:
+            answers.extend(threads.submit(run_and_close(call)) for call in calls)
+            wait_until(lambda: waiting_for_locks() == len(calls), seconds_max=20)
+            anonymise(user)
+
+        with mock.patch("orders.account.deletion.anonymise", calls_come_late):
+            delete_account(person.pk)
+    assert [answer.result().status_code for answer in answers] == [403, 401]
+    assert not Address.objects.exists()
+    assert not ApiToken.objects.exists()
+
+
+def waiting_for_locks() -> int:
+    """How many connections to this database wait for another one."""
+    sql = (
+        "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+        "WHERE NOT granted AND datname = current_database()"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(sql)
+        count: int = cursor.fetchone()[0]
+    return count
 
 
 def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, person: User) -> None:
