@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from orders.models import AlertMessage
 from shop import failpoints
-from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
+from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each, subject_line
 
 Channel = AlertMessage.Channel
 
@@ -62,7 +62,7 @@ def send_mail(message: AlertMessage, server: Any) -> Delivery:
 
 
 def mail_of(message: AlertMessage) -> EmailMultiAlternatives:
-    subject = message.text.splitlines()[0][:200]
+    subject = subject_line(message.text.splitlines()[0])
     return EmailMultiAlternatives(
         subject=subject, body=message.text, to=settings.ALERT_MAILS, headers=headers_of(f"alert.{message.pk}")
     )

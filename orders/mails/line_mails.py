@@ -116,7 +116,7 @@ def message_to(mail: LineMail) -> EmailMultiAlternatives | None:
 def text_of_line(mail: LineMail) -> AccountMailText:
     product, sale = str(mail.item.variant), str(mail.item.sale)
     return AccountMailText(
-        subject=one_line(_("Nothing came back: %(product)s") % {"product": product}),
+        subject=_("Nothing came back: %(product)s") % {"product": product},
         name=mail.buyer.get_username(),
         sentences=[
             _("You waited for “%(product)s” in “%(sale)s”. The sale has ended, and no units came back for you.")
@@ -136,7 +136,7 @@ def text_of_draw(mail: LineMail) -> AccountMailText | None:
         return None
     product = {"product": mail.item.variant}
     return AccountMailText(
-        subject=one_line(_("The draw is over: %(product)s") % product),
+        subject=_("The draw is over: %(product)s") % product,
         name=mail.buyer.get_username(),
         sentences=[
             (_("Your entry for “%(product)s” got no units.") % product)
@@ -149,11 +149,6 @@ def text_of_draw(mail: LineMail) -> AccountMailText | None:
         button=_("The draw"),
         url=settings.SHOP_URL + reverse("draw", args=[mail.item.sale_id]),
     )
-
-
-def one_line(text: str) -> str:
-    """A name may have a line break."""
-    return " ".join(text.split())
 
 
 def update_mail(mail: LineMail, **changes: Any) -> None:

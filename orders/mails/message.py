@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from orders.mails.mail_parts import facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus
 from shop.languages.buyer_language import language_of
-from shop.mails.outgoing_mail import headers_of
+from shop.mails.outgoing_mail import headers_of, subject_line
 from shop.templatetags.amounts import money
 
 
@@ -48,8 +48,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
             "shop_url": settings.SHOP_URL,
         }
         message = EmailMultiAlternatives(
-            # A name may have a line break, which a header must not.
-            subject=" ".join(text.subject.split()),
+            subject=subject_line(text.subject),
             body=render_to_string("orders/mail/message.txt", context),
             to=[order.contact_email],
             headers=headers_of(f"{order.number}.{message_name(mail)}") | {"Purchase-ID": str(order.purchase)},

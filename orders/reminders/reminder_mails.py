@@ -76,7 +76,7 @@ def text_of(reminder: Reminder, *, stop: str) -> AccountMailText:
         sentence = _("You asked us to tell you: “%(what)s” is available again.") % {"what": target.name}
         more = _("Others have asked too, so it may be gone again soon. This mail reserves nothing.")
     return AccountMailText(
-        subject=" ".join(subject.split()),
+        subject=subject,
         name=reminder.user.get_username() if reminder.user else "",
         sentences=[sentence, *([more] if more else [])],
         button=_("To the sale") if reminder.variant is None else _("To the product"),

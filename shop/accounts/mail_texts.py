@@ -12,6 +12,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from shop.accounts.browser_names import browser_name
+from shop.mails.outgoing_mail import subject_line
 from shop.times.zone import named_time
 
 # The facts that allauth gives for a mail, for example `email` and `password_reset_url`.
@@ -45,7 +46,9 @@ def message_from(text: AccountMailText, *, to: str) -> EmailMultiAlternatives:
         "shop_url": settings.SHOP_URL,
     }
     message = EmailMultiAlternatives(
-        subject=text.subject, body=render_to_string("account/mail/message.txt", context).strip() + "\n", to=[to]
+        subject=subject_line(text.subject),
+        body=render_to_string("account/mail/message.txt", context).strip() + "\n",
+        to=[to],
     )
     message.attach_alternative(render_to_string("account/mail/message.html", context), "text/html")
     return message

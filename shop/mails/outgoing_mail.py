@@ -33,6 +33,8 @@ SERVER_AWAY = timedelta(seconds=30)
 CANDIDATES_MAX = 10
 # A refused mail is tried again after 1, 2, 4, … minutes, at most four hours.
 BACKOFF_MINUTES_MAX = 240
+# As many as the column of AccountMail has. Mail programs show fewer.
+SUBJECT_CHARACTERS_MAX = 200
 
 Row = TypeVar("Row")
 
@@ -133,6 +135,12 @@ def claim_due(waiting: "QuerySet[Any]") -> int | None:
 def headers_of(name: str) -> dict[str, str]:
     """`name` is always the same for a mail, so that mail programs show one that was sent twice only once."""
     return {"Message-ID": f"<{name}@{urlsplit(settings.SHOP_URL).hostname}>", "Auto-Submitted": "auto-generated"}
+
+
+def subject_line(text: str) -> str:
+    """A subject that can be sent and stored. A name in it may be long, and have a line break, which no header may."""
+    line = " ".join(text.split())
+    return line if len(line) <= SUBJECT_CHARACTERS_MAX else line[: SUBJECT_CHARACTERS_MAX - 1] + "…"
 
 
 def hand_over(message: EmailMultiAlternatives, *, server: Any, attempt: Attempt) -> Delivery:

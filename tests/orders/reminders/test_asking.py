@@ -64,6 +64,17 @@ def test_a_buyer_with_a_confirmed_address_presses_one_button(coming: SaleItem, b
     assert sent() == []
 
 
+@pytest.mark.parametrize("name", ["x" * 200, "\u0e01\u0e34" * 100, "Longjing\r\ntea"], ids=["long", "marks", "lines"])
+def test_a_guest_can_ask_for_a_product_with_any_name(client: Client, name: str) -> None:
+    variant = goods("cup", units=0)
+    Product.objects.update(name_en=name)
+    page = client.post(f"/reminders/variant/{variant.pk}/", {"email": "li@example.com"})
+    assert page.status_code == 200
+    mail_queue.send_due(seconds_max=10)
+    (question,) = mail.outbox
+    assert question.subject.startswith(f"Please confirm: a mail about “{' '.join(name.split())[:100]}")
+
+
 def test_a_guest_confirms_the_address_by_a_button(coming: SaleItem, client: Client) -> None:
     page = client.post(f"/zh-hans{page_of(coming)}", {"email": "li@example.com"})
     assert "请查收邮件" in page.content.decode()

@@ -20,6 +20,7 @@ from orders import tasks
 from shop.accounts import mail_queue
 from shop.accounts.mail_texts import MAIL_TEXTS, account_message
 from shop.local.ports import free_port
+from shop.mails.outgoing_mail import subject_line
 from shop.models import AccountMail
 from tests.orders.mails.mail_server import mail_server
 from tests.steps.accounts import confirmed, sign_up
@@ -27,6 +28,22 @@ from tests.steps.accounts import confirmed, sign_up
 pytestmark = pytest.mark.django_db
 
 CHINESE = re.compile(r"[一-鿿]")
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("Available again:\r\n  Longjing\ttea", "Available again: Longjing tea"),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+        # A mark counts, although it takes no room of its own.
+        ("\u0e01\u0e34" * 101, "\u0e01\u0e34" * 99 + "\u0e01…"),
+    ],
+    ids=["lines", "fits", "long", "marks"],
+)
+def test_a_subject_is_one_line_that_its_column_can_keep(text: str, subject: str) -> None:
+    assert subject_line(text) == subject
+    assert len(subject) <= (AccountMail._meta.get_field("subject").max_length or 0)
 
 
 def facts(user: User) -> dict[str, object]:
