@@ -5,11 +5,14 @@ from contextlib import contextmanager
 
 import structlog
 from allauth.core import context
+from allauth.mfa import app_settings
 from allauth.mfa.base import forms
+from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -45,13 +48,28 @@ def lacks_second_factor(request: HttpRequest) -> bool:
 class AuthenticateForm(forms.AuthenticateForm):  # type: ignore[misc]
     def clean_code(self) -> str:
         with logged_failure(self.user):
-            return str(super().clean_code())
+            code = str(super().clean_code())
+        keep_used(self.authenticator, code)
+        return code
 
 
 class ReauthenticateForm(forms.ReauthenticateForm):  # type: ignore[misc]
     def clean_code(self) -> str:
         with logged_failure(self.user):
-            return str(super().clean_code())
+            code = str(super().clean_code())
+        keep_used(self.authenticator, code)
+        return code
+
+
+def keep_used(authenticator: Authenticator, code: str) -> None:
+    """A code of an app, which is good for once, stays used for as long as its steps are accepted.
+
+    allauth notes it for one step only. Its own note is prolonged, so that allauth itself refuses the code, and wrong
+    codes of before go on counting. While the cache server is away, allauth checks no code at all.
+    """
+    if authenticator.type == Authenticator.Type.TOTP:
+        steps = 2 * app_settings.TOTP_TOLERANCE + 1
+        cache.touch(authenticator.wrap()._get_used_cache_key(code), timeout=steps * app_settings.TOTP_PERIOD)
 
 
 @contextmanager

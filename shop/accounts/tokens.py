@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -20,6 +19,7 @@ from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from shop.accounts.second_factor import AuthenticateForm
 from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
 from shop.http.bearer import BearerAuthentication

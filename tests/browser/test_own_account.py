@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable
 
 import pytest
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
 from playwright.sync_api import BrowserContext, Page, expect
 
 from orders.models import Order, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
-from tests.steps.accounts import code_of
+from tests.steps.accounts import code_of, latest_code_of
 from tests.steps.buying import ADDRESS, make_orders
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,12 +39,6 @@ def enter_code(page: Page, code: str) -> None:
     page.get_by_role("main").get_by_role("button", name="Sign in").click()
 
 
-def latest_code(secret: str) -> str:
-    *_, latest = yield_hotp_counters_from_time()
-    code: str = format_hotp_value(hotp_value(secret, latest))
-    return code
-
-
 def test_the_second_factor_is_turned_on_and_asked_for(live_shop: str, page: Page, buyer_with_password: User) -> None:
     # Given a buyer who turns it on
     enter_password(page, live_shop)
@@ -69,7 +62,7 @@ def test_the_second_factor_is_turned_on_and_asked_for(live_shop: str, page: Page
     enter_code(page, "111111")
     expect(page.get_by_role("alert")).to_be_visible()
     # And the code of the app signs in, and without the phone a recovery code does, once
-    enter_code(page, latest_code(secret))
+    enter_code(page, latest_code_of(secret))
     page.wait_for_url(f"{live_shop}/")
     page.goto(f"{live_shop}/accounts/2fa/")
     expect(page.get_by_text("You have 10 recovery codes left.")).to_be_visible()

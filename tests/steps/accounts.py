@@ -8,6 +8,7 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
 from django.core import mail
+from django.core.cache import cache
 from django.core.mail import EmailMessage, EmailMultiAlternatives
 from django.test import Client
 
@@ -67,6 +68,19 @@ def code_of(secret: str) -> str:
     """The code of the step before, so that the next sign-in of a test has a fresh one. No code is good twice."""
     code: str = format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
     return code
+
+
+def latest_code_of(secret: str) -> str:
+    """The code of the step after, which is valid for at least a minute more."""
+    *_, latest = yield_hotp_counters_from_time()
+    code: str = format_hotp_value(hotp_value(secret, latest))
+    return code
+
+
+def age_used_codes(*, seconds: int) -> None:
+    """Makes the notes about used codes this much older."""
+    for key in cache.keys("*totp.used*"):  # type: ignore[attr-defined]
+        cache.expire(key, max(cache.ttl(key) - seconds, 0))  # type: ignore[attr-defined]
 
 
 def enter_password(client: Client, *, password: str = "manager-password") -> str:

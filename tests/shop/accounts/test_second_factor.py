@@ -4,14 +4,13 @@ import re
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
 from shop.languages.page_language import path_in
-from tests.steps.accounts import enter_password, turn_on
+from tests.steps.accounts import age_used_codes, enter_password, latest_code_of, turn_on
 
 pytestmark = pytest.mark.django_db
 
@@ -58,13 +57,29 @@ def test_a_code_of_the_app_signs_in_until_it_is_turned_off_again(shop_manager: U
     secret, _codes = turn_on(client)
     other = Client()
     enter_password(other)
-    *_, latest = yield_hotp_counters_from_time()
-    code = format_hotp_value(hotp_value(secret, latest))
-    assert other.post("/accounts/2fa/authenticate/", {"code": code})["Location"] == "/admin/"
+    assert other.post("/accounts/2fa/authenticate/", {"code": latest_code_of(secret)})["Location"] == "/admin/"
     assert client.get("/accounts/2fa/recovery-codes/download/").status_code == 200
     client.post("/accounts/2fa/totp/deactivate/")
     assert not Authenticator.objects.exists()
     assert enter_password(Client()) == "/admin/"
+
+
+@pytest.mark.parametrize("used_at", ["authenticate", "reauthenticate"])
+def test_a_code_of_the_app_that_was_used_is_refused_for_as_long_as_it_is_valid(
+    used_at: str, shop_manager: User, client: Client
+) -> None:
+    enter_password(client)
+    secret, _codes = turn_on(client)
+    other, code = Client(), {"code": latest_code_of(secret)}
+    enter_password(other)
+    user = {"authenticate": other, "reauthenticate": client}[used_at]
+    assert user.post(f"/accounts/2fa/{used_at}/", code).status_code == 302
+    again = Client()
+    enter_password(again)
+    for more_seconds in (31, 50):
+        age_used_codes(seconds=more_seconds)
+        assert again.post("/accounts/2fa/authenticate/", code).status_code == 200, more_seconds
+        assert client.post("/accounts/2fa/reauthenticate/", code).status_code == 200, more_seconds
 
 
 @pytest.mark.parametrize(("language", "title"), [("en", "Two-step sign-in"), ("zh-hans", "两步验证")])

@@ -11,9 +11,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
+from structlog.testing import capture_logs
 
 from shop.models import ApiToken
-from tests.steps.accounts import code_of
+from tests.steps.accounts import age_used_codes, code_of, latest_code_of
 
 pytestmark = pytest.mark.django_db
 
@@ -162,6 +163,26 @@ def test_the_api_asks_for_the_second_factor_too(buyer: User) -> None:
         answer = APIClient().post("/api/v1/auth/token/", {**credentials, **more})
         assert (answer.status_code, answer.json()["code"]) == (401, "second_factor_needed")
     assert opens_the_api(token_of(code=code_of("JBSWY3DPEHPK3PXP")))
+
+
+def test_a_code_gives_one_token_for_as_long_as_it_is_valid(buyer: User) -> None:
+    TOTP.activate(buyer, "JBSWY3DPEHPK3PXP")
+    body = {"username": "buyer", "password": "buyer-password", "code": latest_code_of("JBSWY3DPEHPK3PXP")}
+    assert APIClient().post("/api/v1/auth/token/", body).status_code == 201
+    for more_seconds in (0, 31, 50):
+        age_used_codes(seconds=more_seconds)
+        assert APIClient().post("/api/v1/auth/token/", body).status_code == 401, more_seconds
+
+
+def test_a_refused_code_of_the_api_is_in_the_log_and_a_missing_one_is_not(buyer: User) -> None:
+    TOTP.activate(buyer, "JBSWY3DPEHPK3PXP")
+    credentials = {"username": "buyer", "password": "buyer-password"}
+    with capture_logs() as lines:
+        for more in ({}, {"code": "000000x"}):
+            assert APIClient().post("/api/v1/auth/token/", {**credentials, **more}).status_code == 401
+    [line] = [line for line in lines if line["event"] == "second_factor_failed"]
+    assert (line["user"], line["path"]) == (buyer.pk, "/api/v1/auth/token/")
+    assert "000000x" not in str(line)
 
 
 def test_codes_of_the_second_factor_cannot_be_guessed_in_a_row(buyer: User) -> None:
