@@ -15,16 +15,20 @@ from shop.languages.page_language import path_in
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
     """Remember the language and lead to the same page in it."""
-    next_url = request.POST.get("next", "")
-    if not next_url.startswith("/") or not url_has_allowed_host_and_scheme(next_url, allowed_hosts=None):
-        next_url = "/"
+    next_url = own_address(request.POST.get("next", ""))
     language = request.POST.get("language", "")
     if language not in dict(settings.LANGUAGES):
         return HttpResponseRedirect(next_url)
     keep_with_account(request, language)
-    response = HttpResponseRedirect(path_in(language, next_url))
+    response = HttpResponseRedirect(own_address(path_in(language, next_url)))
     set_language_cookie(response, language)
     return response
+
+
+def own_address(url: str) -> str:
+    """The address if it is one of this shop, and else the home page's."""
+    own = url.startswith("/") and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+    return url if own else "/"
 
 
 def keep_with_account(request: HttpRequest, language: str) -> None:

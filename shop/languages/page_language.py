@@ -35,7 +35,9 @@ def path_in(language: str, path: str) -> str:
     """The address of the same page in another language, with its query and fragment. Others stay as they are."""
     if not is_page(path):
         return path
-    bare = PREFIX.sub("", path, count=1) or "/"
+    match = PREFIX.match(path)
+    # A browser takes the text behind two slashes for a host, and a backslash for a slash.
+    bare = re.sub(r"\A[/\\]+", "/", path[match.end() :] if match else path) or "/"
     return bare if language == settings.LANGUAGE_CODE else f"/{language}{bare}"
 
 

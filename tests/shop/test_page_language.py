@@ -4,6 +4,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from orders.mails.message import message_of
 from orders.models import Mail, Order, Payment
@@ -36,6 +37,20 @@ def test_the_same_page_in_the_other_language(english: str, chinese: str) -> None
     assert path_in("en", chinese) == english
     assert path_in("zh-hans", chinese) == chinese
     assert path_in("en", english) == english
+
+
+@pytest.mark.parametrize(
+    ("path", "english"),
+    [
+        ("/x/zh-hans/y/", "/x/zh-hans/y/"),
+        ("/zh-hans/zh-hans/x/", "/zh-hans/x/"),
+        ("/zh-hans//evil.example/x", "/evil.example/x"),
+        ("/zh-hans/\\evil.example/x", "/evil.example/x"),
+        ("/orders/?next=/zh-hans/", "/orders/?next=/zh-hans/"),
+    ],
+)
+def test_only_the_beginning_of_an_address_is_its_language_and_no_host_remains(path: str, english: str) -> None:
+    assert path_in("en", path) == english
 
 
 def test_only_the_prefix_of_a_language_of_the_shop_is_one() -> None:
@@ -106,6 +121,13 @@ def test_switching_needs_no_token_and_keeps_page_and_query() -> None:
 def test_switching_never_leads_elsewhere(client: Client, next_url: str) -> None:
     answer = client.post("/i18n/setlang/", {"language": "zh-hans", "next": next_url})
     assert answer["Location"] == "/zh-hans/"
+
+
+@pytest.mark.parametrize("rest", ["/evil.example/x", "\\evil.example/x", "//evil.example/x", "zh-hans//evil.example/x"])
+@pytest.mark.parametrize("language", ["en", "zh-hans", "xx"])
+def test_an_address_behind_the_prefix_of_a_language_leads_to_the_shop(rest: str, language: str, client: Client) -> None:
+    answer = client.post("/i18n/setlang/", {"language": language, "next": f"/zh-hans/{rest}"})
+    assert url_has_allowed_host_and_scheme(answer["Location"], allowed_hosts=None)
 
 
 def test_an_unknown_language_changes_nothing(client: Client) -> None:
