@@ -2,10 +2,9 @@ from allauth.account.decorators import secure_admin_login
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.urls import include, path
-from django.views.decorators.gzip import gzip_page
 from django.views.generic import RedirectView
 from django.views.i18n import JavaScriptCatalog
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from shop.http import health
 from shop.languages.language_choice import choose_language
@@ -37,11 +36,6 @@ urlpatterns = [
     path("i18n/setlang/", choose_language, name="set_language"),
     path("", include("shop.pictures.local_files")),
     path("api/v1/", include(api)),
-    path(
-        "api/schema/",
-        gzip_page(SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
-        name="schema",
-    ),
     path(
         "api/docs/",
         SpectacularSwaggerSplitView.as_view(

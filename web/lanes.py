@@ -2,8 +2,8 @@
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Searches, which anybody may send in any number, and sign-ins, which take a core for a fifth of a second, have small
-lanes, and health checks one of their own.
+Searches and the OpenAPI file, which anybody may ask for in any number, and sign-ins, which take a core for a fifth of a
+second, have small lanes, and health checks one of their own.
 """
 
 import asyncio
@@ -161,6 +161,8 @@ def lanes() -> list[Lane]:
         Lane("catalogue", path=CATALOGUE, threads=2, waiting_seconds_max=2),
         # A password takes a core for a fifth of a second: in the threads of passes, six sign-ins would stop them all.
         Lane("sign-in", path=SIGN_IN, threads=2, waiting_seconds_max=5),
+        # 200 kilobytes, which anybody may ask for in any number.
+        Lane("schema", path=r"/api/schema/", threads=1, waiting_seconds_max=2),
         # Everything else. At an opening these are passes, sale pages and the status of reservations.
         Lane("pages", path=r"(?s:.*)", threads=4, waiting_seconds_max=2),
     ]

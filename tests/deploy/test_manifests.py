@@ -353,9 +353,8 @@ def test_postgresql_of_compose_has_a_connection_for_everybody() -> None:
     processes = int(re.findall(r"GRANIAN_WORKERS=(\d+)", (DEPLOY / "Containerfile").read_text())[0])
     commands = compose_commands().values()
     web_servers = sum(words[0] == "granian" for words in commands)
-    threads = (
-        sum(lane.threads for lane in lanes() if lane.name not in ("health", "operators", "boards")) + RENDERING_THREADS
-    )
+    without = ("health", "operators", "boards", "schema")
+    threads = sum(lane.threads for lane in lanes() if lane.name not in without) + RENDERING_THREADS
     workers = sum(int(words[words.index("-c") + 1]) for words in commands if "worker" in words)
     settings = COMPOSE["services"]["postgres"]["command"]
     [connections_max] = [int(word.partition("=")[2]) for word in settings if word.startswith("max_connections=")]

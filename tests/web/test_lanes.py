@@ -64,6 +64,7 @@ def lane_of(path: str) -> str:
         (reverse("board-figures", args=[1]), "boards"),
         (reverse("home-parts"), "boards"),
         ("/admin/orders/order/", "admin"),
+        (reverse("schema"), "schema"),
         (reverse("api-passes", args=[1]), "pages"),
         (reverse("api-reservation", args=[NUMBER]), "pages"),
         ("/", "pages"),

@@ -10,6 +10,8 @@ from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 from web.api_docs.response_headers import describe_headers
 
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+# In the file; where the shop serves it, its own address stands in its place (schema_file.py).
+EXAMPLE_ADDRESS = "http://127.0.0.1:8000"
 DEFAULT_DESCRIPTION = "Another problem: `code` says which."
 
 INTRODUCTION = """\
@@ -51,14 +53,12 @@ def document_calls(result: dict[str, Any], generator: Any, request: Any, public:
     """A drf-spectacular hook. The file is always in English."""
     with translation.override("en"):
         rows = [f"| [`{it.code}`]({it.address}) | {it.status} | {it.meaning} | {it.to_do} |" for it in PROBLEMS]
-        address = request.build_absolute_uri("/")[:-1] if request else "http://127.0.0.1:8000"
-        preparation = PREPARATION.strip().replace("http://127.0.0.1:8000", address)
-        result["servers"] = [{"url": address}]
+        result["servers"] = [{"url": EXAMPLE_ADDRESS}]
         # Members of problems whose form belongs to an app.
         members = result["components"]["schemas"]["Problem"]["properties"]
         members["order_status"] = {"$ref": "#/components/schemas/OrderStatusEnum"}
         members["lines"] = {"type": "array", "items": {"$ref": "#/components/schemas/CartLine"}}
-        result["info"]["description"] = INTRODUCTION.format(preparation=preparation, rows="\n".join(rows))
+        result["info"]["description"] = INTRODUCTION.format(preparation=PREPARATION.strip(), rows="\n".join(rows))
         result["tags"] = [{"name": chapter} for chapter in CHAPTERS]
         for path, operations in result["paths"].items():
             for method, operation in operations.items():
