@@ -76,7 +76,7 @@ def key_of_list(scope: Any, path: str, headers: dict[str, str]) -> str:
     query = scope.query_string
     if not query or len(query) > QUERY_LENGTH_MAX or PART_OF_LIST.fullmatch(path) is None:
         return ""
-    host = scope.authority or headers.get("host") or ""
+    host = headers.get("host", "")
     if "content-length" in headers or not is_ordinary(scope, headers, has_query=True):
         return ""
     if not is_for_memory(scope.method, host, headers):

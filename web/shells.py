@@ -203,7 +203,7 @@ def asked_of(scope: Any, path: str, headers: dict[str, str]) -> Asked | None:
     # First: open pages ask for live figures each second, and those are not here.
     if of_api and PUBLIC_ANSWER.fullmatch(path) is None:
         return None
-    host, variant = scope.authority or headers.get("host") or "", ""
+    host, variant = headers.get("host", ""), ""
     if of_api:
         variant = variant_of(headers, host) if is_ordinary(scope, headers) else ""
         if not variant:

@@ -36,14 +36,16 @@ def bare_environ(*, method: str, path: str, server_name: str, server_port: str) 
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers by name, read once for all that answers before Django.
+    """The headers by name, read once for all that answers before Django. The host is that of `environ_of`.
 
-    With REPEATED if one came twice: Django joins its values (`environ_of`), which only a view takes into account.
+    With REPEATED if one came twice: Django joins its values, which only a view takes into account.
     """
     items = scope.headers.items()
     headers = dict(items)
     if len(headers) != len(items):
         headers[REPEATED] = ""
+    if authority := scope.authority:
+        headers["host"] = authority
     return headers
 
 
@@ -55,9 +57,6 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     environ["SERVER_PROTOCOL"] = f"HTTP/{scope.http_version}"
     environ["REMOTE_ADDR"] = scope.client.rpartition(":")[0].strip("[]")
     environ["wsgi.url_scheme"] = scope.scheme
-    # HTTP/2 has no Host header.
-    if scope.authority:
-        environ["HTTP_HOST"] = scope.authority
     for name, value in scope.headers.items():
         # With an underscore a client could send a header that looks like one that only the proxy may set.
         if "_" in name:
@@ -67,6 +66,9 @@ def environ_of(scope: Scope) -> dict[str, Any]:
             key = f"HTTP_{key}"
         joined = "; " if key == "HTTP_COOKIE" else ","
         environ[key] = f"{environ[key]}{joined}{value}" if key in environ and key != "HTTP_HOST" else value
+    # A host in the address counts and the header beside it does not (RFC 9112, 3.2.2). HTTP/2 has no such header.
+    if scope.authority:
+        environ["HTTP_HOST"] = scope.authority
     return environ
 
 

@@ -127,6 +127,16 @@ def test_other_calls_are_for_the_view(live_shop: str, paths: list[str]) -> None:
         assert comparable(given) == comparable(view), (path, headers)
 
 
+def test_an_address_with_a_host_leaves_no_other_host_to_the_next_caller(live_shop: str, paths: list[str]) -> None:
+    host = urlsplit(live_shop).netloc
+    part = "/api/v1/products/?page_size=1&page=2"
+    # Where the address names the host, the header does not count (RFC 9112, 3.2.2).
+    for path, header in ((f"http://{host}{part}", "localhost:6666"), (part, host)):
+        _status, headers, _body = of_shop(live_shop, path, host=header)
+        assert f"http://{host}/" in headers["link"]
+        assert "6666" not in headers["link"]
+
+
 def test_a_change_of_staff_is_seen_after_a_second(live_shop: str, item: SaleItem, paths: list[str]) -> None:
     waiting = {path: ask(live_shop, path).headers["etag"] for path in paths if path != "/api/v1/categories/"}
     changed_s = time.monotonic()

@@ -8,10 +8,11 @@ import pytest
 from django.core.handlers.wsgi import WSGIRequest
 
 from web.reservations.calls import read_call
+from web.shells import asked_of
 from web.wsgi_request import environ_of, headers_of
 
 
-def request(path: str, *, headers: Sequence[tuple[str, str]] = (), **more: Any) -> WSGIRequest:
+def scope_of(path: str, *, headers: Sequence[tuple[str, str]] = (), **more: Any) -> Any:
     scope = {
         "proto": "http",
         "http_version": "1.1",
@@ -22,10 +23,14 @@ def request(path: str, *, headers: Sequence[tuple[str, str]] = (), **more: Any) 
         "path": path,
         "query_string": "page=2&name=%E8%8C%B6",
         "authority": None,
-        "headers": dict(headers) if not headers else SimpleNamespace(items=lambda: headers),
+        "headers": SimpleNamespace(items=lambda: headers),
         **more,
     }
-    return WSGIRequest(environ_of(SimpleNamespace(**scope)))  # type: ignore[arg-type]
+    return SimpleNamespace(**scope)
+
+
+def request(path: str, **more: Any) -> WSGIRequest:
+    return WSGIRequest(environ_of(scope_of(path, **more)))
 
 
 def test_path_and_query() -> None:
@@ -51,9 +56,8 @@ def test_repeated_headers_are_joined() -> None:
 def test_a_call_with_a_header_that_came_twice_is_for_a_view() -> None:
     path, headers = "/api/v1/sale-items/7/live/", [("host", "shop.example"), ("accept", "*/*")]
     for more, is_ordinary in (([], True), ([("accept", "*/*")], False)):
-        found = SimpleNamespace(items=lambda more=more: [*headers, *more])
-        scope = SimpleNamespace(method="GET", query_string="", authority=None, scheme="http", headers=found)
-        call = read_call(scope, path, headers_of(scope), b"")  # type: ignore[arg-type]
+        scope = scope_of(path, headers=[*headers, *more], query_string="")
+        call = read_call(scope, path, headers_of(scope), b"")
         assert (call is not None) is is_ordinary
 
 
@@ -68,3 +72,16 @@ def test_a_content_type_is_no_ordinary_header() -> None:
 
 def test_http_2_names_the_host_without_a_header() -> None:
     assert request("/", authority="localhost:8000", http_version="2").get_host() == "localhost:8000"
+
+
+@pytest.mark.parametrize(("authority", "header"), [("shop:80", "other:81"), ("shop:80", None), (None, "shop:80")])
+def test_a_host_in_the_address_is_the_host_for_memory_and_django(authority: str | None, header: str | None) -> None:
+    path, headers = "/api/v1/sale-items/7/live/", [("host", header)] if header else []
+    scope = scope_of(path, authority=authority, headers=headers, query_string="")
+    call = read_call(scope, path, headers_of(scope), b"")
+    assert call is not None
+    assert call.context[0] == environ_of(scope)["HTTP_HOST"] == "shop:80"
+    public = "/api/v1/products/"
+    asked = asked_of(scope, public, headers_of(scope))
+    assert asked is not None
+    assert asked[2] == "shop:80"

@@ -12,7 +12,7 @@ from granian.rsgi import Scope
 from web.board.figures import Board
 from web.reservations.headers import HeaderTemplate, answer_of, template_of
 from web.shells import is_for_memory
-from web.wsgi_request import RawAnswer
+from web.wsgi_request import RawAnswer, headers_of
 
 BEGINNING = "/board/"
 # A token that the view has accepted is asked about again after this: it ends an hour after it was made.
@@ -32,12 +32,12 @@ class BoardAnswers:
 
     def find(self, scope: Scope) -> RawAnswer | None:
         """The answer, if the view has accepted this token for this path, and nobody has to make new figures."""
-        path, headers = scope.path, scope.headers
         if self._template is None or scope.method != "GET":
             return None
+        path, headers = scope.path, headers_of(scope)
         if time.monotonic() >= self._known.get((path, headers.get("authorization", "")), 0.0):
             return None
-        if not is_for_memory(scope.method, scope.authority or headers.get("host") or "", headers):
+        if not is_for_memory(scope.method, headers.get("host", ""), headers):
             return None
         board = self._board_of(sale_id_in(path))
         body = board.json_in_memory() if board else None
@@ -45,7 +45,7 @@ class BoardAnswers:
 
     def learn(self, scope: Scope, answer: RawAnswer) -> None:
         """Remember the token, if the view has accepted it, and the headers of its answer."""
-        path, token = scope.path, scope.headers.get("authorization", "")
+        path, token = scope.path, headers_of(scope).get("authorization", "")
         if scope.method == "GET" and answer[0] == 200 and sale_id_in(path):
             if len(self._known) >= TOKENS_MAX:
                 self._known.clear()

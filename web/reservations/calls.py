@@ -201,7 +201,7 @@ def ordinary_sign_in(headers: dict[str, str]) -> str | None:
 def context_of(scope: Any, headers: dict[str, str]) -> Context:
     cookies = headers.get("cookie")
     return (
-        headers.get("host") or scope.authority,
+        headers.get("host"),
         headers.get("accept"),
         headers.get("accept-language"),
         headers.get("x-forwarded-proto"),
