@@ -36,14 +36,19 @@ def bare_environ(*, method: str, path: str, server_name: str, server_port: str) 
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers by name, read once for all that answers before Django. The host is that of `environ_of`.
+    """The headers by name, read once for all that answers before Django. Host and cookies are those of `environ_of`.
 
-    With REPEATED if one came twice: Django joins its values, which only a view takes into account.
+    With REPEATED if another one came twice: Django joins its values, which only a view takes into account.
     """
     items = scope.headers.items()
     headers = dict(items)
     if len(headers) != len(items):
-        headers[REPEATED] = ""
+        # HTTP/2 allows a field for each cookie (RFC 9113, 8.2.3).
+        cookies = [value for name, value in items if name == "cookie"]
+        if cookies:
+            headers["cookie"] = "; ".join(cookies)
+        if len(headers) != len(items) - max(len(cookies) - 1, 0):
+            headers[REPEATED] = ""
     if authority := scope.authority:
         headers["host"] = authority
     return headers

@@ -2,6 +2,9 @@
 
 import gzip
 import time
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -57,6 +60,17 @@ def test_everybody_gets_the_same_page(live_shop: str, item: SaleItem, buyer: Use
     assert ask(url, "/sales/999999/").status == 404
     assert ask(url, "/", cookie="django_language=zh-hans").headers["Location"] == "/zh-hans/"
     assert ask(url, "/", cookie="a=\xff; django_language=\xff").status == 200
+
+
+def test_a_cookie_that_comes_in_a_second_field_counts(live_shop: str, item: SaleItem) -> None:
+    for cookies in (("django_language=zh-hans", "a=b"), ("a=b", "django_language=zh-hans")):
+        with closing(HTTPConnection(urlsplit(live_shop).netloc, timeout=20)) as client:
+            client.putrequest("GET", "/")
+            for cookie in cookies:
+                client.putheader("Cookie", cookie)
+            client.endheaders()
+            answer = client.getresponse()
+        assert (answer.status, answer.headers["Location"]) == (302, "/zh-hans/")
 
 
 def test_a_search_from_memory_is_what_django_gives(live_shop: str, item: SaleItem) -> None:

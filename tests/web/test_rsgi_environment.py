@@ -61,6 +61,15 @@ def test_a_call_with_a_header_that_came_twice_is_for_a_view() -> None:
         assert (call is not None) is is_ordinary
 
 
+def test_cookies_in_two_fields_are_one_header_for_memory_too() -> None:
+    path, headers = "/api/v1/sale-items/7/live/", [("cookie", "django_language=zh-hans"), ("cookie", "a=b")]
+    for more, is_ordinary in (([], True), ([("accept", "*/*")] * 2, False)):
+        scope = scope_of(path, headers=[*headers, *more], query_string="")
+        found = headers_of(scope)
+        assert found["cookie"] == request(path, headers=headers).META["HTTP_COOKIE"] == "django_language=zh-hans; a=b"
+        assert (read_call(scope, path, found, b"") is not None) is is_ordinary
+
+
 def test_a_header_with_an_underscore_is_dropped() -> None:
     assert "HTTP_X_FORWARDED_PROTO" not in request("/", headers=[("x_forwarded_proto", "https")]).META
 
