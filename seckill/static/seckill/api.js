@@ -3,7 +3,6 @@
 
 import { askForToken } from "../shop/me.js";
 import { addSample } from "../shop/server_clock.js";
-import { hasEnded } from "./item_state.js";
 
 // Longer than the shop needs to answer under the load of a sale's first seconds.
 const TIMEOUT_MS = 6000;
@@ -100,20 +99,3 @@ export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms);
 // Waits longer each time, by a random share, so that clients that failed together do not retry together.
 export const backoff = (attempt, retryAfterMs = 0) =>
   sleep(Math.max(retryAfterMs, Math.min(8000, 300 * 2 ** attempt)) * (0.75 + Math.random() * 0.5));
-
-// The reservation's status once it has an order or has ended; null if it is no longer known.
-export async function waitForOrder(reservation) {
-  for (let attempt = 0; ;) {
-    try {
-      const { ok, body } = await getStatus(reservation.status_url);
-      if (!ok) return null;
-      if (body.order || hasEnded(body.status)) return body;
-      attempt = 0;
-      await sleep((body.poll_after_ms ?? 1000) * (0.8 + Math.random() * 0.4));
-    } catch (error) {
-      if (!(error instanceof TemporaryError)) throw error;
-      attempt += 1;
-      await backoff(attempt, error.retryAfterMs);
-    }
-  }
-}
