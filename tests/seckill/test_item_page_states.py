@@ -1,4 +1,7 @@
-"""What the sale page shows of one item, event by event: `item_state.js` as a table, in an engine without a page."""
+"""What the sale page shows of one item, event by event: `item_state.js` as a table, in an engine without a page.
+
+The stock beside it, `item_stock.js`, too.
+"""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 import quickjs
 
-SCRIPT = Path(__file__).parents[2] / "seckill" / "static" / "seckill" / "item_state.js"
+SCRIPTS = Path(__file__).parents[2] / "seckill" / "static" / "seckill"
 
 OPENS_MS, CLOSES_MS = 100_000, 200_000
 NOW_MS = 150_000
@@ -21,11 +24,12 @@ Event = dict[str, Any]
 
 
 class Script:
-    """The functions that the module exports, called with what JSON can say."""
+    """The functions that the modules export, called with what JSON can say."""
 
     def __init__(self) -> None:
         self._engine = quickjs.Context()
-        self._engine.eval(SCRIPT.read_text().replace("export ", ""))
+        for name in ("item_state.js", "item_stock.js"):
+            self._engine.eval((SCRIPTS / name).read_text().replace("export ", ""))
 
     def __call__(self, function: str, *arguments: object) -> Any:
         return json.loads(self._engine.eval(f"JSON.stringify({function}(...{json.dumps(arguments)}))"))

@@ -3,9 +3,8 @@
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
-import {
-  buttonOf, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next, phaseOf, stockAfterAnswer, stockAfterLive,
-} from "./item_state.js";
+import { buttonOf, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next, phaseOf } from "./item_state.js";
+import { stockAfterAnswer, stockAfterLive } from "./item_stock.js";
 import { WaitingLine } from "./line.js";
 import { ItemPass, PassRefused } from "./passes.js";
 import { Receipts } from "./receipts.js";
