@@ -63,9 +63,11 @@ def sale_page_texts() -> dict[str, Any]:
             "title": _("Reserved for you: {units} × {product}"),
             "creating_order": _("Held for you until {time}. We are creating your order …"),
             "order_ready": _("Held for you until {time}. Your order is ready."),
+            "signed_out": _("Held for you until {time}. You are signed out. Sign in to pay."),
             "paid": _("Paid. Thank you!"),
             "view_order": _("View your order"),
             "my_orders": _("My orders"),
+            "sign_in": _("Sign in to pay"),
         },
         "limit": limit_texts(),
         "units_back": {

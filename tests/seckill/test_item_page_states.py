@@ -138,6 +138,7 @@ TABLE: list[tuple[Event, str]] = [
     (followed({"status": "expired"}), "idle       scheduled  reserving  idle"),
     (followed({"status": "lost", "code": "x"}), "idle       scheduled  reserving  idle"),
     (followed(None), "idle       scheduled  reserving  idle"),
+    (followed({"status": "signed_out"}), "idle       scheduled  reserving  reserved"),
     (followed(None, reservation=OTHER), "idle       scheduled  reserving  reserved"),
     (on("room_changed", room="called"), "idle       scheduled  reserving  reserved"),
     (on("had", units=1, changes=0), "idle       scheduled  reserving  reserved"),
@@ -153,6 +154,7 @@ TABLE: list[tuple[Event, str]] = [
     (on("place_kept"), "idle       scheduled  reserving  reserved"),
     (on("left_line"), "idle       scheduled  reserving  reserved"),
     (on("place_lost"), "idle       scheduled  reserving  reserved"),
+    (on("place_hidden"), "idle       scheduled  reserving  reserved"),
     (on("line_ended", place=PLACE), "idle       scheduled  reserving  reserved"),
 ]
 
@@ -300,6 +302,20 @@ def test_a_reservation_is_open_paid_or_ended(script: Script, status: str, kind: 
     assert script("hasEnded", status) == (kind == "ended")
 
 
+@pytest.mark.parametrize(
+    ("answer", "signed_out"),
+    [
+        ({"ok": False, "status": 401, "code": "authentication_failed"}, True),
+        ({"ok": False, "status": 403, "code": "not_authenticated"}, True),
+        ({"ok": False, "status": 403, "code": "csrf_failed"}, False),
+        ({"ok": False, "status": 404, "code": "not_found"}, False),
+        ({"ok": True, "status": 200}, False),
+    ],
+)
+def test_a_session_that_has_ended_is_told_from_other_refusals(script: Script, answer: State, signed_out: bool) -> None:
+    assert script("isSignedOut", answer) == signed_out
+
+
 @pytest.mark.parametrize("code", ["held_by_others", "too_few_left", "paused", "hold_ended"])
 def test_these_refusals_may_be_tried_again(script: Script, code: str) -> None:
     assert script("next", in_step(script, "reserving"), answered(code))["retryable"]
@@ -368,6 +384,21 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         WAITING,
         on("place_lost"),
         {"line": "none", "message": message("refused", "place_lost")},
+    ),
+    "a place is kept by a buyer who was signed out": (
+        WAITING,
+        on("place_hidden"),
+        {"message": message("refused", "signed_out")},
+    ),
+    "after a reload it is kept too": (
+        {"line": "none"},
+        on("place_hidden"),
+        {"line": "waiting", "message": message("refused", "signed_out")},
+    ),
+    "a hidden place stays quiet beside a reservation": (
+        {"step": "reserved", "line": "waiting"},
+        on("place_hidden"),
+        {},
     ),
     "the end of the line says what it means": (
         WAITING,
@@ -513,6 +544,16 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         "reserved",
         followed({"status": "shipped", "order": "7"}),
         {"message": bought("paid", order="7")},
+    ),
+    "a buyer who was signed out hears that the units are still held": (
+        "reserved",
+        followed({"status": "signed_out"}),
+        {"message": bought("signed_out")},
+    ),
+    "after a reload too": (
+        "reserved",
+        followed({"status": "signed_out"}, quietly=True),
+        {"message": bought("signed_out")},
     ),
     "an ended reservation gives its units back": (
         {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 0, "max": 3}},

@@ -3,6 +3,7 @@
 
 import { askForToken } from "../shop/me.js";
 import { addSample } from "../shop/server_clock.js";
+import { isSignedOut } from "./item_state.js";
 
 // Longer than the shop needs to answer under the load of a sale's first seconds.
 const TIMEOUT_MS = 6000;
@@ -92,7 +93,13 @@ export async function getLive(url, { fresh = false } = {}) {
   return answer;
 }
 
-export const getStatus = (url) => call(url, { headers: accept });
+// Of a reservation or a place in line. Only 404 says that the shop does not know it any more. A buyer who is signed out
+// does not hear it, and any other refusal may come from something between the page and the shop.
+export async function getStatus(url) {
+  const answer = await call(url, { headers: accept });
+  if (answer.ok || answer.status === 404 || isSignedOut(answer)) return answer;
+  throw new TemporaryError();
+}
 
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 

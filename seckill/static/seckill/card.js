@@ -139,6 +139,7 @@ export class Card {
     const { texts, sale: { ordersUrl, signInUrl } } = this;
     const myOrders = { href: ordersUrl, label: texts.reserved.my_orders };
     const viewOrder = { href: `${ordersUrl}${message.order}/`, label: texts.reserved.view_order };
+    const signInToPay = { href: signInUrl, label: texts.reserved.sign_in };
     const orderLinks = message.order ? [viewOrder, myOrders] : [myOrders];
     switch (message.kind) {
       case "scheduled":
@@ -154,7 +155,7 @@ export class Card {
       case "refused":
         return { ...refusedText(message, limit, texts), links: CODES_WITH_ORDERS.includes(message.code) ? orderLinks : [] };
       case "reserved":
-        return { ...this.reservedText(message), links: orderLinks };
+        return { ...this.reservedText(message), links: message.detail === "signed_out" ? [signInToPay] : orderLinks };
       case "reservation_ended":
         return { ...texts.reservation_ended, links: [myOrders] };
       case "no_answer":

@@ -251,7 +251,7 @@ export class Item {
     if (this.state.reservation !== reservation) return;
     this.dispatchToAllTabs({ type: "followed", reservation, status, quietly, nowMs: now() });
     if (!this.state.reservation) sessionStorage.removeItem(this.keys.reservation);
-    if (!this.state.reservation || quietly) return;
+    if (!status?.order || !this.state.reservation || quietly) return;
     await sleep(readAt - performance.now());
     if (this.state.reservation !== reservation || sale.busy(this)) return;
     location.assign(sale.toPay.size > 1 ? sale.ordersUrl : `${sale.ordersUrl}${status.order}/`);

@@ -20,6 +20,7 @@ const RETRYABLE_CODES = ["held_by_others", "too_few_left", "paused", "hold_ended
 // `lost` is none of the shop's statuses: a receipt could not bring the reservation back.
 const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded", "lost"];
 const PAID_STATUSES = ["paid", "shipped", "completed"];
+const signedOutMessage = () => ({ tone: "refused", kind: "signed_out" });
 
 export const initialState = ({ availability, paused, max, hasLine = false, room = null }) => ({
   step: "idle", units: null, paused, availability, retryable: false, refusal: null, reservation: null,
@@ -29,6 +30,7 @@ export const initialState = ({ availability, paused, max, hasLine = false, room 
 
 export const hasEnded = (status) => ENDED_STATUSES.includes(status);
 export const isPaid = (status) => PAID_STATUSES.includes(status);
+export const isSignedOut = ({ status, code }) => status === 401 || code === "not_authenticated";
 
 // From the sale's times on the server's clock; a pause is only known from the server's answers.
 export function phaseOf({ paused }, { nowMs, opensMs, closesMs }) {
@@ -122,8 +124,7 @@ const EVENTS = {
   pass_refused(state, { status, code, hasText, nowMs }) {
     const idle = { ...state, step: "idle" };
     if (hasText) return refused(idle, { code, nowMs });
-    const signedOut = status === 401 || code === "not_authenticated";
-    return { ...idle, message: { tone: "refused", kind: signedOut ? "signed_out" : "failed" } };
+    return { ...idle, message: isSignedOut({ status, code }) ? signedOutMessage() : { tone: "refused", kind: "failed" } };
   },
 
   // The sale ended before an answer came. A call that was sent may have reserved.
@@ -134,10 +135,11 @@ const EVENTS = {
 
   failed: (state) => ({ ...state, step: "idle" }),
 
-  // The reservation has an order or has ended; `status` is null if it is not known any more. `quietly`: after a reload,
-  // when the page's figures have the units back already.
+  // The reservation has an order or has ended; `status` is null if it is not known any more, and `signed_out` if only a
+  // signed-in buyer can hear it. `quietly`: after a reload, when the page's figures have the units back already.
   followed(state, { reservation, status, quietly, nowMs }) {
     if (state.reservation?.status_url !== reservation.status_url) return state;
+    if (status?.status === "signed_out") return { ...state, message: reservedMessage("signed_out", reservation) };
     if (status && !hasEnded(status.status)) {
       const detail = isPaid(status.status) ? "paid" : "order_ready";
       return { ...state, message: reservedMessage(detail, { ...reservation, ...status }) };
@@ -163,6 +165,11 @@ const EVENTS = {
   leave_pressed: (state) => ({ ...state, line: "leaving" }),
   place_kept: (state) => (state.line === "leaving" ? { ...state, line: "waiting" } : state),
   left_line: (state) => ({ ...state, line: "none", message: { tone: "", kind: "left_line" } }),
+  // The buyer is signed out, and so does not hear of the place.
+  place_hidden(state) {
+    if (state.step !== "idle") return state;
+    return { ...state, line: state.line === "leaving" ? "leaving" : "waiting", message: signedOutMessage() };
+  },
   place_lost: (state) => ({ ...state, line: "none", message: { tone: "refused", kind: "place_lost" } }),
   line_ended: (state, { place }) => ({ ...state, line: "none", message: { tone: "refused", kind: "line_ended", note: place.note } }),
 

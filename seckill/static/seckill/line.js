@@ -2,7 +2,7 @@
 
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, getStatus, joinLine, leaveLine } from "./api.js";
-import { lineButtonOf } from "./item_state.js";
+import { isSignedOut, lineButtonOf } from "./item_state.js";
 import { PassRefused } from "./passes.js";
 import { sleepWhileVisible, visible } from "./visible.js";
 
@@ -99,8 +99,14 @@ export class WaitingLine {
       await visible();
       let wait = 0;
       try {
-        const { ok, body } = await getStatus(statusUrl);
+        const answer = await getStatus(statusUrl);
+        const { ok, body } = answer;
         if (this.following !== statusUrl) return;
+        // The page asks again when it is opened by a buyer who has signed in.
+        if (isSignedOut(answer)) {
+          this.item.dispatch({ type: "place_hidden" });
+          return;
+        }
         if (ok && body.status === "waiting") this.item.dispatch({ type: "place_seen", place: body });
         else this.end(ended(ok ? body : null, statusUrl));
         attempt = 0;

@@ -2,12 +2,14 @@
 
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, bringReceipt, getStatus, sleep } from "./api.js";
-import { hasEnded } from "./item_state.js";
+import { hasEnded, isSignedOut } from "./item_state.js";
 
 // After this time nobody looks for a lost reservation any more.
 const KEPT_MS = 86_400_000;
 // After these refusals no later try can succeed, or none is needed.
 const SPENT = ["receipt_invalid", "receipt_of_another_buyer", "limit_reached"];
+// None of the shop's statuses: the reservation is as it was.
+const SIGNED_OUT = { status: "signed_out" };
 
 export class Receipts {
   constructor(key) { this.prefix = `receipt:${key}:`; }
@@ -27,13 +29,15 @@ export class Receipts {
     return kept.filter((reservation) => !isOld(reservation));
   }
 
-  // The reservation's status once it has an order or has ended; null if it is no longer known.
+  // The reservation's status once it has an order or has ended; `signed_out` if the buyer must sign in to hear it; null
+  // if it is no longer known.
   async waitForOrder(reservation) {
     for (let attempt = 0; ;) {
       try {
-        const { ok, status, body: known } = await getStatus(reservation.status_url);
-        const body = ok ? known : status === 404 && await this.bringBack(reservation);
-        if (!body) return null;
+        const answer = await getStatus(reservation.status_url);
+        if (isSignedOut(answer)) return SIGNED_OUT;
+        const body = answer.ok ? answer.body : await this.bringBack(reservation);
+        if (!body || body === SIGNED_OUT) return body;
         if (body.order || hasEnded(body.status)) {
           if (body.status !== "lost") this.forget(reservation);
           return body;
@@ -52,8 +56,10 @@ export class Receipts {
   // cannot be brought back is `lost`, with the reason, and is tried again when the page is opened again.
   async bringBack({ id, receipt }) {
     if (!receipt) return null;
-    const { ok, code, body } = await bringReceipt(receipt);
+    const answer = await bringReceipt(receipt);
+    const { ok, code, body } = answer;
     if (ok) return body;
+    if (isSignedOut(answer)) return SIGNED_OUT;
     if (SPENT.includes(code)) this.forget({ id });
     return { status: "lost", code, title: body.title, detail: body.detail };
   }

@@ -1,9 +1,13 @@
-"""A reservation that the shop has lost: the page brings the receipt, and without JavaScript a button does."""
+"""A reservation that the shop has lost: the page brings the receipt, and without JavaScript a button does.
+
+One that a buyer has who was signed out is not lost.
+"""
 
 import json
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
@@ -80,6 +84,33 @@ def test_a_page_that_is_opened_later_brings_what_was_kept(
         other.goto(f"{live_shop}/sales/{item.sale_id}/")
     expect(other.locator("[data-outcome]")).to_contain_text("Your order is ready")
     assert kept_receipts(other) == []
+
+
+def test_a_buyer_who_was_signed_out_after_reserving_is_led_to_sign_in_and_has_the_order(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    # Given a session that ends before the call with the pass, which needs none
+    def signed_out_meanwhile(route: Route) -> None:
+        page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+        route.continue_()
+
+    page.route("**/reservations/", signed_out_meanwhile)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+
+    # When the buyer reserves, then the page says that the units are held, and for how long
+    page.click("[data-buy]")
+    outcome = page.locator("[data-outcome]")
+    expect(outcome).to_contain_text("You are signed out. Sign in to pay.")
+    expect(outcome).to_contain_text("Reserved for you: 1 × Longjing tea")
+    assert len(kept_receipts(page)) == 1
+
+    # And after signing in it finds the order
+    sign_in(page.context, buyer)
+    page.get_by_role("link", name="Sign in to pay").click()
+    expect(outcome).to_contain_text("Your order is ready")
+    assert kept_receipts(page) == []
+    page.unroute("**/reservations/")
 
 
 @pytest.mark.parametrize(("language", "button"), [("", "Bring my reservation back"), ("zh-hans/", "恢复我的预留")])

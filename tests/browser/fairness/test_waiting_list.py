@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
@@ -57,13 +58,17 @@ def test_a_buyer_who_joins_sees_the_place_and_gets_the_units(
     expect(page.locator("[data-line]")).to_be_hidden()
 
 
-def test_a_reload_and_another_device_show_the_place_and_leaving_ends_it_everywhere(
+def test_a_reload_another_session_and_another_device_show_the_place_and_leaving_ends_it_everywhere(
     sale_page: Page, live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     page = sale_page
     page.click("[data-line]")
     place = "You are number 1 in line"
     expect(page.locator("[data-outcome]")).to_contain_text(place)
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    page.reload()
+    expect(page.locator("[data-outcome]")).to_contain_text("You are signed out")
+    sign_in(page.context, buyer)
     page.reload()
     expect(page.locator("[data-outcome]")).to_contain_text(place)
     phone = browser.new_context(locale="zh-CN")
