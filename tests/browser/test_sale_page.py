@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
+from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.publication import publish_sale
@@ -146,7 +147,7 @@ def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the
     assert choices(second) == ["1"]
 
 
-def test_a_waiting_page_keeps_the_chosen_units_over_a_reload_and_shows_both_items_that_it_reserved(
+def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_shows_both_items_that_it_reserved(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
     # Given a page that waits for the start with two items, of one with fewer units than chosen at first
@@ -160,11 +161,18 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_reload_and_shows_both_item
     for button in page.locator("[data-buy]").all():
         button.click()
     page.select_option("[name=units]", "2")
-    # When it is reloaded, then it still waits
+    # When the sale is paused, and the page is reloaded, then it still waits
+    make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="a late lorry", made_by=None)
+    expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
+    waiting = page.get_by_role("button", name="Waiting for the start", disabled=False)
+    expect(waiting).to_have_count(2)
     page.reload()
+    expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
+    expect(waiting).to_have_count(2)
     expect(page.locator("[name=units]")).to_have_value("2")
     for words in ("2 × Longjing tea", "1 × Teapot"):
         expect(page.get_by_text(f"This page will reserve {words}")).to_be_visible()
+    make_change(kind=SaleChange.Kind.RESUME, sale_id=item.sale_id, reason="it is here", made_by=None)
     # When both are reserved, then the buyer comes to a page with both, each with its countdown
     page.wait_for_url(MY_ORDERS, timeout=40_000)
     expect(page.locator("[data-order]")).to_have_count(2, timeout=15_000)

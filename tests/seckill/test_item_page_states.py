@@ -192,6 +192,19 @@ def test_the_phase_follows_the_clock_and_the_pauses(script: Script, paused: bool
     assert script("phaseOf", state_of(script, paused=paused), times) == phase
 
 
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize(
+    ("now_ms", "phase"),
+    [(OPENS_MS - 1, "upcoming"), (OPENS_MS, "open"), (CLOSES_MS - 1, "open"), (CLOSES_MS, "ended")],
+)
+def test_a_pause_before_the_opening_leaves_the_buyer_the_choice_to_wait(
+    script: Script, paused: bool, now_ms: int, phase: str
+) -> None:
+    times = {"nowMs": now_ms, "opensMs": OPENS_MS, "closesMs": CLOSES_MS}
+    found = script("buyerPhase", state_of(script, paused=paused), times)
+    assert found == ("paused" if paused and phase == "open" else phase)
+
+
 NO_MORE = {"remaining": 0, "max": 3}
 
 
@@ -638,6 +651,22 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         {**REFUSED_BY_PAUSE, "paused": True},
         live("available", left=1),
         {"paused": False, "refusal": None, "message": None},
+    ),
+    "also before the opening": (
+        {**REFUSED_BY_PAUSE, "paused": True},
+        live("available", left=1, phase="upcoming"),
+        {"paused": False, "refusal": None, "message": None},
+    ),
+    "a sale that opens later goes on refusing": (refused("not_open"), live("available", left=1, phase="upcoming"), {}),
+    "a page that waits again forgets the refusal, and so goes on saying that it waits": (
+        REFUSED_BY_PAUSE,
+        on("pressed", phase="upcoming", units=2),
+        {
+            "step": "scheduled",
+            "units": 2,
+            "refusal": None,
+            "message": message("scheduled", "scheduled", units=2),
+        },
     ),
     "so does a sale that is open after all": (
         {"refusal": refusal("not_open")},

@@ -3,7 +3,7 @@
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
-import { buttonOf, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next, phaseOf } from "./item_state.js";
+import { buttonOf, buyerPhase, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next } from "./item_state.js";
 import { stockAfterAnswer, stockAfterLive } from "./item_stock.js";
 import { WaitingLine } from "./line.js";
 import { ItemPass, PassRefused } from "./passes.js";
@@ -56,7 +56,7 @@ export class Item {
     this.line?.load();
   }
 
-  get phase() { return phaseOf(this.state, { nowMs: now(), opensMs: this.sale.opensMs, closesMs: this.sale.closesMs }); }
+  get phase() { return buyerPhase(this.state, { nowMs: now(), opensMs: this.sale.opensMs, closesMs: this.sale.closesMs }); }
   get step() { return this.state.step; }
   get changes() { return this.state.changes; }
   get busy() { return this.step === "scheduled" || this.step === "reserving"; }

@@ -39,12 +39,15 @@ export function phaseOf({ paused }, { nowMs, opensMs, closesMs }) {
   return nowMs < opensMs ? "upcoming" : "open";
 }
 
+// The phase for what the buyer can do: a pause before the opening may end before it, and leaves a page that waits waiting.
+export const buyerPhase = (state, times) => (times.nowMs < times.opensMs ? "upcoming" : phaseOf(state, times));
+
 const button = (text, off = false) => ({ text, off, hidden: false });
 
 const GONE = ["held_by_others", "sold_out"];
 const inLine = ({ line }) => line === "waiting" || line === "leaving";
 
-// The button: the name of its text, whether it is off, whether it is hidden.
+// The button: the name of its text, whether it is off, whether it is hidden. This and the events take the `buyerPhase`.
 export function buttonOf({ step, availability, limit, retryable, line, room }, phase) {
   if (step === "idle" && inLine({ line }) && (phase === "paused" || GONE.includes(availability))) {
     return { ...button("retry", true), hidden: true };
@@ -206,7 +209,7 @@ const EVENTS = {
 export const next = (state, event) => EVENTS[event.type](state, event);
 
 const scheduled = (state, units) => ({
-  ...state, step: "scheduled", units, message: { tone: "scheduled", kind: "scheduled", units },
+  ...state, step: "scheduled", units, refusal: null, message: { tone: "scheduled", kind: "scheduled", units },
 });
 
 const cancelled = (state) => ({ ...state, step: "idle", units: null, message: { tone: "", kind: "schedule_cancelled" } });
@@ -236,8 +239,9 @@ function withUnits(state, units) {
 
 // A message about the stock or a pause does not stay after that has changed.
 function withoutOldRefusal(state, { live, askedMs, units }) {
-  if (!state.refusal || live.phase !== "open" || askedMs <= state.refusal.atMs) return state;
+  if (!state.refusal || askedMs <= state.refusal.atMs) return state;
   const { code } = state.refusal;
+  if (live.phase !== "open" && !(code === "paused" && live.phase === "upcoming")) return state;
   const some = live.availability === "available" || live.availability === "unlimited";
   const enough = live.availability === "unlimited" || live.left >= units;
   if ({ sold_out: some, held_by_others: some, too_few_left: enough }[code]) {

@@ -93,9 +93,9 @@ const sale = {
 
   // The phase that all items share, which may be a pause; otherwise the phase by the sale's times.
   updatePhase() {
-    const phases = new Set(this.items.map((item) => item.phase));
-    const { opensMs, closesMs } = this;
-    const phase = phases.size === 1 ? [...phases][0] : phaseOf({ paused: false }, { nowMs: now(), opensMs, closesMs });
+    const times = { nowMs: now(), opensMs: this.opensMs, closesMs: this.closesMs };
+    const phases = new Set(this.items.map(({ state }) => phaseOf(state, times)));
+    const phase = phases.size === 1 ? [...phases][0] : phaseOf({ paused: false }, times);
     if (phase === this.phase) return;
     const resumed = this.phase === "paused" && phase === "open";
     this.phase = phase;
