@@ -6,13 +6,9 @@ import { Card } from "./card.js";
 import { buttonOf, buyerPhase, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next } from "./item_state.js";
 import { stockAfterAnswer, stockAfterLive } from "./item_stock.js";
 import { WaitingLine } from "./line.js";
-import { ItemPass, PassRefused } from "./passes.js";
+import { ItemPass, PassRefused, momentInAdvance } from "./passes.js";
 import { Receipts } from "./receipts.js";
 
-// Pages that are open when passes can be had fetch theirs within this part of the time to the opening, each at its own
-// moment; pages that are opened later within this time.
-const PASS_SPREAD_SHARE = 0.5;
-const PASS_SPREAD_LATE_MS = 4_000;
 // The page's clock may be ahead of the server's by this much; up to here, "not open yet" is retried.
 const EARLY_MS = 3_000;
 // How long the buyer can read the message before the page goes to the order.
@@ -41,7 +37,7 @@ export class Item {
     const others = this.receipts.all().filter(({ id }) => id !== followed?.id);
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
     this.card.form.addEventListener("change", () => this.dispatch({ type: "units_chosen", units: this.card.units }));
-    if (this.phase === "upcoming" && !this.sale.hasRoom) this.fetchPassInAdvance();
+    if (this.phase === "upcoming" && !this.sale.hasRoom) atServerTime(momentInAdvance(this.sale), () => this.fetchPassInAdvance());
     this.dispatch({
       type: "loaded",
       phase: this.phase,
@@ -121,13 +117,8 @@ export class Item {
   }
 
   fetchPassInAdvance() {
-    const { opensMs, passLeadMs } = this.sale;
-    const earliest = opensMs - passLeadMs;
-    const spread = earliest > now() ? passLeadMs * PASS_SPREAD_SHARE : Math.min(PASS_SPREAD_LATE_MS, (opensMs - now()) / 4);
-    atServerTime(Math.max(earliest, now()) + Math.random() * spread, () => {
-      // A refusal or a fault is shown when the buyer presses the button, which asks again.
-      this.pass.ensure({ giveUp: () => this.phase !== "upcoming" }).catch(() => {});
-    });
+    // A refusal or a fault is shown when the buyer presses the button, which asks again.
+    this.pass.ensure({ giveUp: () => this.phase !== "upcoming" }).catch(() => {});
   }
 
   async reserve(turnMs) {

@@ -7,6 +7,17 @@ import { proven } from "./proof.js";
 
 // A pass that expires within this time is not used for a new call.
 const SPARE_MS = 5000;
+// Pages that are open when passes can be had fetch theirs within this part of the time to the opening, each at its own
+// moment; pages that are opened later within this time.
+const SPREAD_SHARE = 0.5;
+const SPREAD_LATE_MS = 4_000;
+
+// When a page that has just been opened fetches its passes before the opening.
+export function momentInAdvance({ opensMs, passLeadMs }) {
+  const earliest = opensMs - passLeadMs;
+  const spread = earliest > now() ? passLeadMs * SPREAD_SHARE : Math.min(SPREAD_LATE_MS, (opensMs - now()) / 4);
+  return Math.max(earliest, now()) + Math.random() * spread;
+}
 
 export class PassRefused extends Error {
   constructor(answer) {
