@@ -129,8 +129,8 @@ TABLE: list[tuple[Event, str]] = [
     (ACCEPTED, "-          -          reserved   -"),
     (answered("sold_out"), "-          -          idle       -"),
     (on("found", reservation=BOUGHT), "-          -          reserved   -"),
-    (on("pass_refused", status=403, code="x", hasText=False), "-          -          idle       -"),
-    (on("pass_refused", code="closed", hasText=True), "-          -          idle       -"),
+    (on("pass_refused", status=403, code="x", hasText=False), "-          idle       idle       -"),
+    (on("pass_refused", code="closed", hasText=True), "-          idle       idle       -"),
     (on("gave_up", unanswered=True, nowMs=NOW_MS), "-          -          idle       -"),
     (on("gave_up", unanswered=False, nowMs=NOW_MS), "-          -          idle       -"),
     (on("failed"), "-          -          idle       -"),
@@ -327,6 +327,26 @@ def test_a_reservation_is_open_paid_or_ended(script: Script, status: str, kind: 
 )
 def test_a_session_that_has_ended_is_told_from_other_refusals(script: Script, answer: State, signed_out: bool) -> None:
     assert script("isSignedOut", answer) == signed_out
+
+
+@pytest.mark.parametrize(
+    ("code", "retry_after", "for_good"),
+    [
+        ("mail_not_confirmed", None, True),
+        ("proof_needed", None, True),
+        ("proof_refused", None, False),
+        ("too_early", 40, False),
+        ("account_too_new", 49, False),
+        ("account_too_new", 50, True),
+        ("unpaid_too_often", 3600, True),
+    ],
+)
+def test_a_pass_that_can_still_be_had_before_the_opening_is_not_refused_for_good(
+    script: Script, code: str, retry_after: int | None, for_good: bool
+) -> None:
+    body = {"retry_after": retry_after} if retry_after else {}
+    times = {"nowMs": OPENS_MS - 50_000, "opensMs": OPENS_MS}
+    assert script("isRefusedForGood", {"code": code, "body": body}, times) == for_good
 
 
 @pytest.mark.parametrize("code", ["held_by_others", "too_few_left", "paused", "hold_ended"])
@@ -532,6 +552,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         "reserving",
         on("pass_refused", status=409, code="closed", hasText=True, nowMs=NOW_MS),
         {"step": "idle", **refused("closed")},
+    ),
+    "a page that waits for the start says at once that its pass is refused": (
+        "scheduled",
+        on("pass_refused", status=403, code="mail_not_confirmed", hasText=True, nowMs=NOW_MS),
+        {"step": "idle", **refused("mail_not_confirmed")},
     ),
     "no answer at all may be a yes": (
         "reserving",

@@ -107,6 +107,7 @@ export class Item {
     const { phase } = this;
     if (buttonOf(this.state, phase).off || !this.card.valid) return;
     this.dispatch({ type: "pressed", phase, units: this.card.units });
+    if (this.step === "scheduled" && now() >= this.sale.opensMs - this.sale.passLeadMs) this.fetchPassInAdvance();
   }
 
   // The server's clock has reached the opening. Pages that wait take turns in the first half of the time that the server
@@ -116,9 +117,15 @@ export class Item {
     this.updateButton();
   }
 
+  // A buyer who counts on the page hears of a refusal while there is time to do something about it; the others when they
+  // press the button, which asks again.
   fetchPassInAdvance() {
-    // A refusal or a fault is shown when the buyer presses the button, which asks again.
-    this.pass.ensure({ giveUp: () => this.phase !== "upcoming" }).catch(() => {});
+    const onRefused = (answer) => { if (this.step === "scheduled") this.onPassRefused(answer); };
+    this.pass.ensureInAdvance({ opensMs: this.sale.opensMs, onRefused });
+  }
+
+  onPassRefused({ status, code }) {
+    this.dispatch({ type: "pass_refused", status, code, hasText: code in this.sale.texts.outcomes, nowMs: now() });
   }
 
   async reserve(turnMs) {
@@ -128,8 +135,7 @@ export class Item {
       if (answer) this.onAnswer(answer);
     } catch (error) {
       if (error instanceof PassRefused) {
-        const { status, code } = error.answer;
-        this.dispatch({ type: "pass_refused", status, code, hasText: code in this.sale.texts.outcomes, nowMs: now() });
+        this.onPassRefused(error.answer);
       } else if (error instanceof TemporaryError) {
         this.dispatch({ type: "gave_up", unanswered: this.pass.unanswered, nowMs: now() });
       } else {

@@ -71,6 +71,10 @@ export function lineButtonOf({ step, availability, limit, line }, phase) {
   return { ...button("join", !offered), hidden: !offered };
 }
 
+// Whether a refused pass cannot be had by the opening. The shop says from when it can; another proof may be accepted.
+export const isRefusedForGood = ({ code, body }, { nowMs, opensMs }) =>
+  code !== "proof_refused" && nowMs + (body.retry_after ?? Infinity) * 1000 >= opensMs;
+
 // Whether an answer about what the buyer has, asked for after so many `changes`, is still true. Of later changes it may
 // have the units or not.
 export const isCurrent = (state, changes) => state.step !== "reserving" && state.changes === changes;
@@ -123,7 +127,7 @@ const EVENTS = {
   // Or that of a place in the waiting list, which has got its units.
   found: (state, { reservation }) => reserved({ ...state, line: state.line && "none" }, reservation),
 
-  // `hasText`: whether the page has a text of its own for the code.
+  // While the page waits for the start, or when it reserves. `hasText`: whether it has a text of its own for the code.
   pass_refused(state, { status, code, hasText, nowMs }) {
     const idle = { ...state, step: "idle" };
     if (hasText) return refused(idle, { code, nowMs });

@@ -1,8 +1,9 @@
 // One item's pass: fetched in advance, kept over a reload of the page, and not replaced while a call sent with it has
 // no answer.
 
-import { now } from "../shop/server_clock.js";
+import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, getPass, getStatus } from "./api.js";
+import { isRefusedForGood } from "./item_state.js";
 import { proven } from "./proof.js";
 
 // A pass that expires within this time is not used for a new call.
@@ -61,6 +62,20 @@ export class ItemPass {
     if (this.usable || this.unanswered) return;
     this.fetching ??= this.fetch({ onRetry, onProof, giveUp }).finally(() => { this.fetching = null; });
     await this.fetching;
+  }
+
+  // The same before the opening. `onRefused` hears a refusal that does not change until then.
+  async ensureInAdvance({ opensMs, onRefused }) {
+    try {
+      await this.ensure({ giveUp: () => now() >= opensMs });
+    } catch (error) {
+      if (error instanceof TemporaryError) return;
+      if (!(error instanceof PassRefused)) throw error;
+      const { answer } = error;
+      const { retry_after: wait } = answer.body;
+      if (isRefusedForGood(answer, { nowMs: now(), opensMs })) onRefused(answer);
+      else if (wait) atServerTime(now() + (wait + Math.random()) * 1000, () => this.ensureInAdvance({ opensMs, onRefused }));
+    }
   }
 
   async fetch({ onRetry, onProof, giveUp }) {

@@ -47,16 +47,24 @@ def test_it_is_solved_before_the_opening(
     assert item.sale.opens_at > timezone.now()
 
 
-def test_a_rule_that_the_account_does_not_meet_is_said_in_words(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
+@pytest.mark.parametrize(("opens_in_seconds", "button"), [(-60, "立即抢购"), (300, "自动抢购")])
+def test_a_rule_that_the_account_does_not_meet_is_said_in_words_while_there_is_time_to_meet_it(
+    live_shop: str,
+    browser: Browser,
+    sign_in: SignIn,
+    buyer: User,
+    product: Product,
+    opens_in_seconds: int,
+    button: str,
 ) -> None:
-    item = guarded_by(make_item(product), needs_confirmed_mail=True)
+    item = guarded_by(make_item(product, opens_in_seconds=opens_in_seconds), needs_confirmed_mail=True)
     context = browser.new_context(locale="zh-CN", viewport={"width": 390, "height": 800})
     sign_in(context, buyer)
     page = context.new_page()
     page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
     page.click("[data-buy]")
     expect(page.locator("[data-outcome]")).to_contain_text("请先验证您的邮箱")
+    expect(page.locator("[data-buy]")).to_have_text(button)
     assert width_of(page) == 390
     context.close()
 
