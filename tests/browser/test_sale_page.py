@@ -150,17 +150,25 @@ def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the
 def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_shows_both_items_that_it_reserved(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
-    # Given a page that waits for the start with two items, of one with fewer units than chosen at first
+    # Given a page that waits for the start with two items: of one with fewer units than chosen at first,
+    # of the other with a number that is typed
     item = make_item(product, per_buyer_max=3, opens_in_seconds=15, published=False)
     other = make_product(name="Teapot", slug="teapot", price_minor=9900)
-    SaleItem.objects.create(sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=5)
+    SaleItem.objects.create(sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=40, per_buyer_max=20)
     publish_sale(sale_id=item.sale_id)
     sign_in(page.context, buyer)
     open_sale(page, live_shop, item)
-    page.select_option("[name=units]", "3")
+    choice, number = page.locator("select[name=units]"), page.locator("input[name=units]")
+    choice.select_option("3")
+    number.fill("4")
     for button in page.locator("[data-buy]").all():
         button.click()
-    page.select_option("[name=units]", "2")
+    choice.select_option("2")
+    # When a number is typed that cannot be reserved, or none, then the page goes on with the one before
+    for impossible in ("30", ""):
+        number.fill(impossible)
+        number.blur()
+        expect(number).to_have_value("4")
     # When the sale is paused, and the page is reloaded, then it still waits
     make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="a late lorry", made_by=None)
     expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
@@ -169,15 +177,17 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     page.reload()
     expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
     expect(waiting).to_have_count(2)
-    expect(page.locator("[name=units]")).to_have_value("2")
-    for words in ("2 × Longjing tea", "1 × Teapot"):
+    expect(choice).to_have_value("2")
+    for words in ("2 × Longjing tea", "4 × Teapot"):
         expect(page.get_by_text(f"This page will reserve {words}")).to_be_visible()
     make_change(kind=SaleChange.Kind.RESUME, sale_id=item.sale_id, reason="it is here", made_by=None)
+    # And at the start too, whatever is being typed just then
+    number.fill("30")
     # When both are reserved, then the buyer comes to a page with both, each with its countdown
     page.wait_for_url(MY_ORDERS, timeout=40_000)
     expect(page.locator("[data-order]")).to_have_count(2, timeout=15_000)
     expect(page.locator("[data-order] .countdown")).to_have_count(2)
-    assert sorted(OrderLine.objects.values_list("units", flat=True)) == [1, 2]
+    assert sorted(OrderLine.objects.values_list("units", flat=True)) == [2, 4]
     # And the page of one order shows the other
     page.get_by_role("link", name="Teapot").click()
     expect(page.locator(".note")).to_contain_text("Another order is awaiting payment: Longjing tea")

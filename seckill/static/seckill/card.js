@@ -73,6 +73,12 @@ export class Card {
   get unitsField() { return this.form?.elements.units; }
   get units() { return Number(this.unitsField?.value ?? 1); }
   set units(units) { if (this.unitsField) this.unitsField.value = units; }
+  // A number that cannot be reserved, or none, gives way to the one before.
+  unitsOr(before) {
+    if (before && !this.form.checkValidity()) this.units = before;
+    return this.units;
+  }
+
   get valid() { return this.form.reportValidity(); }
 
   setStock(live) {

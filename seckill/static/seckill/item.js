@@ -36,7 +36,9 @@ export class Item {
     const followed = JSON.parse(sessionStorage.getItem(this.keys.reservation) ?? "null");
     const others = this.receipts.all().filter(({ id }) => id !== followed?.id);
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
-    this.card.form.addEventListener("change", () => this.dispatch({ type: "units_chosen", units: this.card.units }));
+    this.card.form.addEventListener("change", () => {
+      if (this.step === "scheduled") this.dispatch({ type: "units_chosen", units: this.card.unitsOr(this.state.units) });
+    });
     if (this.phase === "upcoming" && !this.sale.hasRoom) atServerTime(momentInAdvance(this.sale), () => this.fetchPassInAdvance());
     this.dispatch({
       type: "loaded",
@@ -157,7 +159,7 @@ export class Item {
           if (await this.findReservation()) return null;
           continue;
         }
-        const units = this.pass.unanswered ? this.pass.units : this.card.units;
+        const units = this.pass.unanswered ? this.pass.units : this.card.unitsOr(this.state.units);
         this.pass.markSent(units);
         this.dispatch({ type: "sent" });
         const answer = await reserve(this.data.reserveUrl, this.pass.text, units);
