@@ -227,17 +227,18 @@ def test_after_a_reload_an_order_that_went_on_is_not_said_to_be_held(
     page.wait_for_url("**/orders/*/")
     outcome = page.locator("[data-outcome]")
 
-    def reload_when(status: OrderStatus) -> None:
+    def reload_when(status: OrderStatus, reload: Callable[[], object]) -> None:
         Order.objects.update(status=status, ended_at=timezone.now(), settled_at=timezone.now())
         with page.expect_response("**/api/v1/reservations/*/"):
-            open_sale(page, live_shop, item)
+            reload()
 
     for status in (OrderStatus.SHIPPED, OrderStatus.COMPLETED):
-        reload_when(status)
+        reload_when(status, lambda: open_sale(page, live_shop, item))
         expect(outcome, status).to_contain_text("Paid. Thank you!")
         expect(outcome, status).not_to_contain_text("Held for you")
-    # An order that ended leaves the page as it was before.
-    reload_when(OrderStatus.REFUND_DUE)
+    # An order that ended leaves the page as it was before, also where Back shows a page that the browser has kept.
+    back = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
+    reload_when(OrderStatus.REFUND_DUE, lambda: page.evaluate(back))
     expect(page.locator("[data-buy]")).to_have_text("Reserve now")
     expect(outcome).to_be_empty()
 

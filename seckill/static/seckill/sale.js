@@ -205,6 +205,8 @@ const waitingRoom = buyer && room ? new Room(room, sale) : null;
 if (buyer) sale.askMe();
 waitingRoom?.run();
 pollLive();
+// Back shows the page as it was left. What the buyer has may have changed since.
+window.addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
   // It may have been saved in the other tab.
