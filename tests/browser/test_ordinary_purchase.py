@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from orders.models import Order, OrderStatus, ShippingMethod, ShippingPrice
+from orders.models import CartLine, Order, OrderStatus, ShippingMethod, ShippingPrice
 from tests.browser.conftest import width_of
 from tests.processes import wait_until
 from tests.steps.buying import assert_stock_agrees
@@ -89,8 +89,14 @@ def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, sign_i
     sign_in(page.context, buyer)
     page.goto(f"{live_shop}/cart/")
     expect(page.locator("#cart-total")).to_have_text("CN¥20.00")
-    page.goto(live_shop)
+    with page.expect_response("**/api/v1/me/"):
+        page.goto(live_shop)
     expect(page.locator("[data-cart-units]")).to_have_text("2")
+    # Where Back shows a page that the browser has kept, its header says what is so now.
+    CartLine.objects.update(units=3)
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    expect(page.locator("[data-cart-units]")).to_have_text("3")
+    CartLine.objects.update(units=2)
 
     # With scripts, delivery and total follow the country at once.
     page.goto(f"{live_shop}/checkout/")

@@ -17,8 +17,15 @@ if (document.querySelector("[data-cart-units][hidden]")) showCartUnits(cartUnits
 // A public page is the same for everybody: it knows neither who reads it nor how late it is. The page of a sale asks by
 // itself (seckill/sale.js).
 if (document.getElementById("page")?.dataset.public !== undefined && !document.getElementById("sale")) {
+  const askBuyer = () => { if (buyer) askMeUntilAnswered().then(showInHeader, () => {}); };
   sampleDate();
-  if (buyer) askMeUntilAnswered().then(showInHeader, () => {});
+  askBuyer();
+  // Back shows the page as it was left.
+  window.addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    showCartUnits(cartUnitsOfCookie());
+    askBuyer();
+  });
 }
 
 // On a phone the menu of the account is wider than the screen: the page that is open stays in sight.
