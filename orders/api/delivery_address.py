@@ -20,7 +20,7 @@ from orders.invoices.billing import BILLING_FIELDS, billing_address_field, store
 from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import AddressSerializer
-from orders.shipping.address_texts import address_taken_text, is_address_taken
+from orders.shipping.address_texts import address_kept_text, is_address_taken
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
 from orders.shipping.order_address import only_country, store_address
 from shop.http.base_view import JsonAPIView
@@ -89,7 +89,7 @@ class OrderAddressView(JsonAPIView):
                 status=409,
                 code="address_taken",
                 title=_("Another order goes to this address"),
-                detail=address_taken_text(),
+                detail=address_kept_text(),
                 order_status=order.status,
             )
         if outcome is DeliveryOutcome.FIXED:

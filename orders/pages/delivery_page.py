@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from orders.invoices.billing import BILLING_FIELDS, BillingForm, store_billing
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
-from orders.shipping.address_texts import address_taken_text, is_address_taken
+from orders.shipping.address_texts import address_kept_text, is_address_taken
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_delivery
 from orders.shipping.order_address import (
     CHANGEABLE,
@@ -67,7 +67,7 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     )
     save_in_book(request, form)
     if outcome is DeliveryOutcome.FIXED:
-        messages.warning(request, address_taken_text() if is_address_taken(order) else fixed_text())
+        messages.warning(request, address_kept_text() if is_address_taken(order) else fixed_text())
     elif order.status == OrderStatus.AWAITING_PAYMENT and "later" not in request.POST:
         order.refresh_from_db(fields=["amount_minor", "shipping_name"])
         return start_payment(request, order)

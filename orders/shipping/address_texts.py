@@ -1,4 +1,4 @@
-"""What a buyer reads whose order cannot be paid because of its delivery address."""
+"""The texts about an order that cannot be paid, or sent to an address, because of other orders that go there."""
 
 from django.utils.translation import gettext as _
 
@@ -20,4 +20,12 @@ def address_taken_text() -> str:
     return _(
         "This sale has one purchase for each delivery address, and another order goes to this one. "
         "Nothing was charged. You can have it sent to another address, or cancel."
+    )
+
+
+def address_kept_text() -> str:
+    """For buyers and staff who change the address of an order that may be paid."""
+    return _(
+        "This sale has one purchase for each delivery address, and another order goes to this one. "
+        "The address was not changed."
     )

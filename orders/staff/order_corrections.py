@@ -24,6 +24,7 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidg
 from orders.checkout.guest_bounds import mailbox_mark
 from orders.life import lifecycle
 from orders.models import Order, OrderNote, ShippingAddress, with_lines
+from orders.shipping.address_texts import address_kept_text
 from orders.shipping.order_address import CHANGEABLE, address_of, as_initial, only_country, store_address
 from orders.shipping.shipping_prices import countries_sent_to
 from orders.staff.order_actions import OrderActions
@@ -131,7 +132,9 @@ class OrderCorrections(OrderActions):
         if request.method != "POST" or not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Delivery address"))
         if names := form.changed_names:
-            store_address(order_id=order.pk, values=form.cleaned_data)
+            if not store_address(order_id=order.pk, values=form.cleaned_data):
+                form.add_error(None, address_kept_text())
+                return self.ask_with_form(request, order, form, title=_("Delivery address"))
             said = _("Delivery address changed: %(fields)s.") % {"fields": _(", ").join(names)}
             self.log_change(request, order, said)
         self.message_user(request, _("The delivery address is saved."), messages.SUCCESS)

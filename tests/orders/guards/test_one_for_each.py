@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -29,6 +30,7 @@ from tests.steps.buying import ADDRESS, new_buyers, order_of, signed_in, status_
 from tests.steps.guarding import guarded_by
 from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
+from tests.steps.staff import ORDERS, messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,11 +110,27 @@ def test_a_paid_order_cannot_be_sent_to_the_address_of_another(item: SaleItem, b
     paid_with(second)
     assert not store_address(order_id=second.pk, values=ADDRESS)
     path = f"/api/v1/orders/{second.number}/shipping-address/"
-    assert signed_in(rival).put(path, ADDRESS).json()["code"] == "address_taken"
+    answer = signed_in(rival).put(path, ADDRESS).json()
+    assert answer["code"] == "address_taken"
+    assert "Nothing was charged" not in answer["detail"]
     assert ShippingAddress.objects.get(order=second).line1 == "9 Other Road"
     # One's own can be corrected; the former one is free then.
     assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "10 Other Road"})
     assert Served.objects.filter(order=second).count() == 1
+
+
+def test_staff_read_that_an_address_has_its_purchase_and_the_history_tells_of_no_change(
+    item: SaleItem, buyer: User, rival: User, as_manager: Client
+) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival, line1="9 Other Road")
+    paid_with(first)
+    paid_with(second)
+    page = as_manager.post(f"{ORDERS}{second.pk}/address/", ADDRESS)
+    assert "another order goes to this one. The address was not changed." in page.content.decode()
+    assert messages_on(page) == []
+    assert ShippingAddress.objects.get(order=second).line1 == "9 Other Road"
+    assert not LogEntry.objects.filter(object_id=second.pk).exists()
 
 
 def test_without_an_address_such_an_order_cannot_be_paid(item: SaleItem, buyer: User, settings: LazySettings) -> None:
