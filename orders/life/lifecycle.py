@@ -22,7 +22,7 @@ from orders.invoices.writing import write_invoice, write_note
 from orders.life import ended_unpaid
 from orders.life.settlement import settle_now
 from orders.mails import sending
-from orders.models import REFUNDS, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
+from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
 from orders.refund_records import (
     RefundRequest,
     captured_payment,
@@ -314,12 +314,12 @@ def mark_refunded(order: Order) -> None:
 
 
 def tell_of_refund(order: Order, refund: Refund) -> None:
-    """Write to the buyer, unless it is money that a valid order did not need, such as a second payment.
+    """Write to the buyer, unless it is money that a paid order did not need, such as a second payment.
 
     The refund is done, so its credit note is written here too.
     """
     write_note(refund_id=refund.pk)
-    if not refund.is_surplus or Order.objects.filter(pk=order.pk, status__in=REFUNDS).exists():
+    if not refund.is_surplus or not Order.objects.filter(pk=order.pk, status__in=SOLD).exists():
         sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED, refund=refund)
 
 

@@ -166,8 +166,14 @@ def expiry(mail: Mail) -> MailText | None:
     elif order.payment_unknown:
         sentences.append(_("You had opened a payment page, and we do not know yet whether you paid there."))
         sentences.append(_("If you did, you get either your order or a full refund."))
-    elif order.status == OrderStatus.EXPIRED:
+    elif order.status == OrderStatus.EXPIRED and not order.was_charged:
         sentences.append(_("Nothing was charged."))
+    elif order.status == OrderStatus.EXPIRED or (order.was_charged and not order.paid_late):
+        # Money that the order did not take, such as a wrong amount.
+        if order.payment_goes_back:
+            sentences.append(_("We will refund your payment in full. You do not need to do anything."))
+        else:
+            sentences.append(_("We have refunded you. It may take a few days to appear in your account."))
     else:
         sentences.append(
             _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")
@@ -189,7 +195,11 @@ def refunding(mail: Mail) -> MailText | None:
     if refund and not refund.is_surplus and refund.amount_minor < order.amount_minor:
         paid = money(order.amount_minor, order.currency)
         sentences.append(_("That is a part of the %(paid)s that you paid.") % {"paid": paid})
-    if order.paid_late:
+    if order.status == OrderStatus.AWAITING_PAYMENT:
+        # Money that it did not take. The page says why, and leads to another payment.
+        sentences.append(_("This order is still awaiting payment."))
+    elif order.paid_late and not order.refunded_minor:
+        # Not if staff refund a late order that was kept.
         sentences.append(_("Your payment arrived after the order had ended."))
     sentences.append(_("It may take a few days to appear in your account."))
     subject = _("Refund: %(what)s") % {"what": refunded_contents(mail)}

@@ -285,14 +285,29 @@ class Order(models.Model):
 
     @property
     def paid_late(self) -> bool:
-        """Whether a payment arrived after the deadline. Still true after staff have marked the order as resolved."""
+        """Whether a payment arrived after the deadline. Still true after staff have marked the order as resolved.
+
+        Of an order that has its money, another payment that goes back does not count.
+        """
         if self.attention in (Attention.LATE_PAYMENT_KEPT, Attention.LATE_PAYMENT_REFUNDED):
             return True
+        has_money = self.status in SOLD or self.refunded_minor > 0
+        not_taken = {refund.payment_id for refund in self.refunds.all() if refund.is_surplus} if has_money else set()
         return any(
             payment.captured_at is not None and payment.captured_at > self.expires_at
             for payment in self.payments.all()
-            if payment.status != "failed"
+            if payment.status != "failed" and payment.pk not in not_taken
         )
+
+    @property
+    def was_charged(self) -> bool:
+        """Whether the buyer has paid, even if the order did not take the money."""
+        return any(payment.captured_at is not None for payment in self.payments.all())
+
+    @property
+    def payment_goes_back(self) -> bool:
+        """Whether the whole of a payment is still to be refunded."""
+        return any(payment.status == "refund_due" for payment in self.payments.all())
 
     @property
     def late_payment_undecided(self) -> bool:

@@ -95,6 +95,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "unreported": any(payment.page_open and payment.found_paid_at for payment in payments),
         "changing": awaiting or deciding or unknown or refunding or other is not None,
         "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refunding),
+        "charged": order.was_charged,
         "came_late": order.paid_late,
         # Not if staff refunded a late order that was kept.
         "too_late": order.paid_late and not order.refunded_minor,

@@ -10,9 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from orders.models import Attention, Order, OrderStatus, Refund
+from orders.models import Attention, Order, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from tests.steps.buying import make_orders
+from tests.steps.paying import payment_row
 
 pytestmark = pytest.mark.django_db
 
@@ -30,6 +31,7 @@ TIMES = {
 }
 PART = "We have refunded part of your payment."
 PART_DUE = "We are refunding part of your payment"
+REFUNDED = "We have refunded you."
 TOO_LATE = "Your payment arrived after the order had ended."
 
 
@@ -115,6 +117,33 @@ def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(client: Client
         words = words_on(client, order)
         assert "Nothing was charged" not in words
         assert "The amount paid was not the amount due. We will refund it." in words
+
+
+def test_an_order_that_ended_unpaid_says_what_becomes_of_a_payment_that_it_did_not_take(
+    client: Client, order: Order
+) -> None:
+    payment = payment_row(order, Payment.Status.REFUND_DUE, captured_at=timezone.now())
+    for status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
+        put(order, status)
+        for of_payment, says in (("refund_due", "We will refund your payment in full."), ("refunded", REFUNDED)):
+            Payment.objects.filter(pk=payment.pk).update(status=of_payment)
+            words = words_on(client, order)
+            assert says in words, (status, of_payment)
+            assert "Nothing was charged" not in words
+
+
+def test_a_second_payment_after_the_deadline_does_not_make_the_order_late(client: Client, order: Order) -> None:
+    # Given money that staff recorded in time, and a payment page that was paid after the deadline
+    put(order, OrderStatus.PAID, attention=Attention.PAID_TWICE, expires_at=timezone.now() - timedelta(hours=1))
+    twice = payment_row(order, Payment.Status.REFUND_DUE, captured_at=timezone.now())
+    Refund.objects.create(order=order, payment=twice, amount_minor=1900, is_surplus=True)
+    words = words_on(client, order)
+    assert "You paid twice." in words
+    assert "so your order stands" not in words
+    # And one that staff refund later was not paid too late
+    put(order, OrderStatus.REFUND_DUE)
+    refund(order, 1900, Refund.Status.DUE)
+    assert TOO_LATE not in words_on(client, order)
 
 
 def test_a_guest_is_told_what_the_link_can_do_now(client: Client, order: Order) -> None:

@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from orders.account.deletion import delete_account
 from orders.life import lifecycle
-from orders.models import Attention, Order, OrderStatus, Payment, Served, ShippingAddress
+from orders.mails.message import message_of
+from orders.models import Attention, Mail, Order, OrderStatus, Payment, Served, ShippingAddress
 from orders.payments import refunds, sessions
 from orders.payments.late_money import settle_waiting
 from orders.payments.sessions import StartOutcome
@@ -26,7 +27,7 @@ from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once
-from tests.steps.buying import ADDRESS, new_buyers, order_of, signed_in, status_of
+from tests.steps.buying import ADDRESS, let_deadlines_pass, new_buyers, order_of, signed_in, status_of, with_address
 from tests.steps.guarding import guarded_by
 from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
@@ -158,6 +159,35 @@ def test_a_second_purchase_with_a_card_is_refunded_and_another_card_can_pay(
     paid_with(second, "card_2")
     assert status_of(second) == OrderStatus.PAID
     assert "card_1" not in str(list(Served.objects.values())) + str(Payment.objects.values())
+
+
+def test_a_buyer_whose_payment_was_refunded_hears_so_and_never_that_nothing_was_charged(
+    item: SaleItem, buyer: User, rival: User, client: Client
+) -> None:
+    # Given an order whose payment came with a card that had its purchase, and went back
+    guarded_by(item, one_per_card=True)
+    with_address(rival)
+    paid_with(order_of(item, buyer), "card_1")
+    second = order_of(item, rival)
+    paid_with(second, "card_1")
+    assert refunds.finish(refund_id=second.refunds.get().pk)
+    assert "We have refunded CN¥19.00" in mail_about(second, Mail.Kind.REFUNDED)
+    # When it expires, and staff mark it as resolved
+    let_deadlines_pass()
+    lifecycle.expire_overdue()
+    Order.objects.filter(pk=second.pk).update(attention="")
+    # Then mail and page say that the money was refunded
+    client.force_login(rival)
+    for text in (mail_about(second, Mail.Kind.EXPIRED), client.get(second.get_absolute_url()).content.decode()):
+        assert "Nothing was charged" not in text
+        assert "We have refunded you." in text
+        assert "Your payment arrived after" not in text
+
+
+def mail_about(order: Order, kind: Mail.Kind) -> str:
+    message = message_of(order.mails.get(kind=kind))
+    assert message is not None
+    return str(message.body)
 
 
 def test_the_simulated_company_tells_cards_apart_and_no_number(
