@@ -33,6 +33,7 @@ from orders.refund_records import (
 )
 from orders.units.in_stock import move_units
 from orders.units.lost_payments import sold_in_the_store
+from orders.units.one_for_each import Claim, claim_address
 from orders.units.taken import give_back
 from shop.models import StockChange
 
@@ -44,9 +45,10 @@ PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), def
 
 
 def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
-    """Record a payment that staff received. False if the order is not awaiting payment, or its deadline has passed.
+    """Record a payment that staff received. False if the order is not awaiting payment, its deadline has passed, or its
+    sale asks for an address that is free, and it has none.
 
-    The deadline does not matter where the store has the units as sold: the order was paid before PostgreSQL was
+    Deadline and address do not matter where the store has the units as sold: the order was paid before PostgreSQL was
     restored from a backup. `on_paid` is called in the transaction that marks the order as paid, so that what it writes
     is kept exactly then.
     """
@@ -56,8 +58,13 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
         waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT)
         if not paid_before:
             waiting = waiting.filter(expires_at__gt=Now())
-        if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND) != 1:
+        order = waiting.select_for_update().first()
+        if order is None:
             return False
+        if claim_address(order) is not Claim.GRANTED and not paid_before:
+            return False
+        paid = {"status": OrderStatus.PAID, "ended_at": timezone.now(), "attention": PAYMENT_FOUND}
+        Order.objects.filter(pk=order_id).update(**paid)
         move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
         write_invoice(order_id=order_id)
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)

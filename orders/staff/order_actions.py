@@ -45,7 +45,7 @@ class StatusChange:
     skipped_text: Callable[[int], str]
 
 
-# `lifecycle.pay` decides about those whose deadline has passed.
+# `lifecycle.pay` decides about those whose deadline has passed, and of several that go to one address.
 PAYABLE = Q(status=OrderStatus.AWAITING_PAYMENT)
 
 PAY = StatusChange(
@@ -55,8 +55,10 @@ PAY = StatusChange(
     history="",
     done_text=lambda n: ngettext("%(count)d order is now paid.", "%(count)d orders are now paid.", n),
     skipped_text=lambda n: ngettext(
-        "%(count)d order was not marked as paid: it was not awaiting payment, or its deadline had passed.",
-        "%(count)d orders were not marked as paid: they were not awaiting payment, or their deadline had passed.",
+        "%(count)d order was not marked as paid: it was not awaiting payment, its deadline had passed, or its address "
+        "has had its purchase.",
+        "%(count)d orders were not marked as paid: they were not awaiting payment, their deadline had passed, or their "
+        "address has had its purchase.",
         n,
     ),
 )

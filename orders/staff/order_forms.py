@@ -12,13 +12,14 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from orders.models import Order, RecordedPayment
 from orders.staff.read_only_admin import amount_text
+from orders.units.one_for_each import Claim, likely_claim
 from shop.prices.money import to_decimal
 
 NOTE_LENGTH_MAX = 5000
 
 
 class ReceivedPaymentForm(forms.Form):
-    """The payment of one order. Only the whole amount makes it paid."""
+    """The payment of one order. Only the whole amount makes it paid, and only if its sale lets it have its address."""
 
     amount = forms.DecimalField(
         label=gettext_lazy("Amount received"),
@@ -47,6 +48,21 @@ class ReceivedPaymentForm(forms.Form):
             "amount": self.amount_due,
             "reference": self.cleaned_data["reference"],
         }
+
+    def clean(self) -> dict[str, Any]:
+        claim = likely_claim(self.order)
+        if claim is Claim.ADDRESS_MISSING:
+            raise ValidationError(
+                _("This sale has one purchase for each address. Enter the delivery address first, on the order's page.")
+            )
+        if claim is Claim.TAKEN:
+            raise ValidationError(
+                _(
+                    "Another order of this sale goes to the same address, and each address has one purchase. "
+                    "Enter another address, or return the money."
+                )
+            )
+        return self.cleaned_data
 
     def clean_amount(self) -> Decimal:
         amount: Decimal = self.cleaned_data["amount"]

@@ -1,8 +1,9 @@
 """One purchase for each delivery address or payment card, where a sale asks for it.
 
-The address is claimed when a payment page is opened, so a buyer is told before paying; a card is known with the money,
-which is refunded then. A claim is a row that PostgreSQL keeps unique. It stands while its order is unpaid or sold: an
-order that comes later takes over the claim of one that ended. Call these with the order locked, in its transaction.
+The address is claimed when a payment page is opened, so a buyer is told before paying, or when staff record a payment;
+a card is known with the money, which is refunded then. A claim is a row that PostgreSQL keeps unique. It stands while
+its order is unpaid or sold: an order that comes later takes over the claim of one that ended. Call these with the order
+locked, in its transaction.
 """
 
 import unicodedata
@@ -39,13 +40,25 @@ def claim_address(order: Order) -> Claim:
     item = guarded_item(order)
     if item is None or not item.sale.one_per_address:
         return Claim.GRANTED
-    address = ShippingAddress.objects.filter(order=order).values(*COMPARED).first()
-    if address is None:
+    mark = mark_of_address(order)
+    if mark is None:
         return Claim.ADDRESS_MISSING
-    if claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=address_mark(address)):
+    if claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=mark):
         return Claim.GRANTED
     answer_counts.add(item.pk, "one_per_address")
     return Claim.TAKEN
+
+
+def likely_claim(order: Order) -> Claim:
+    """What `claim_address` would answer now. Nothing is claimed, so the order need not be locked."""
+    item = guarded_item(order)
+    if item is None or not item.sale.one_per_address:
+        return Claim.GRANTED
+    mark = mark_of_address(order)
+    if mark is None:
+        return Claim.ADDRESS_MISSING
+    row = Served.objects.filter(item=item, kind=Served.Kind.ADDRESS, mark=mark).exclude(order=order).first()
+    return Claim.TAKEN if row and stands(row) else Claim.GRANTED
 
 
 def keeps_claim(order: Order, *, address: Mapping[str, str]) -> bool:
@@ -85,13 +98,17 @@ def claim(*, order: Order, item: SaleItem, kind: Served.Kind, mark: str) -> bool
     Served.objects.bulk_create([Served(item=item, kind=kind, mark=mark, order=order)], ignore_conflicts=True)
     row = Served.objects.select_for_update().get(item=item, kind=kind, mark=mark)
     if row.order_id != order.pk:
-        # An expired order keeps its claim while a late payment of it is decided.
-        standing = Q(status__in=LIVE) | Q(payments__status=Payment.Status.CAPTURED)
-        if Order.objects.filter(standing, pk=row.order_id).exists():
+        if stands(row):
             return False
         Served.objects.filter(pk=row.pk).update(order=order)
     Served.objects.filter(order=order, kind=kind).exclude(pk=row.pk).delete()
     return True
+
+
+def stands(row: Served) -> bool:
+    """Whether the claim still counts. An expired order keeps it while a late payment of it is decided."""
+    standing = Q(status__in=LIVE) | Q(payments__status=Payment.Status.CAPTURED)
+    return Order.objects.filter(standing, pk=row.order_id).exists()
 
 
 def forget_old(*, batch_max: int = FORGOTTEN_MAX) -> int:
@@ -99,6 +116,11 @@ def forget_old(*, batch_max: int = FORGOTTEN_MAX) -> int:
     old = Served.objects.filter(item__sale__closes_at__lt=Now() - KEPT_AFTER_END)
     count, _rows = Served.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:batch_max])).delete()
     return count
+
+
+def mark_of_address(order: Order) -> str | None:
+    address = ShippingAddress.objects.filter(order=order).values(*COMPARED).first()
+    return address_mark(address) if address else None
 
 
 def address_mark(address: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """One purchase of an item for each delivery address or payment card, where its sale asks for that."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from django.utils import timezone
 from orders.account.deletion import delete_account
 from orders.life import lifecycle
 from orders.mails.message import message_of
-from orders.models import Attention, Mail, Order, OrderStatus, Payment, Served, ShippingAddress
+from orders.models import Attention, Mail, Order, OrderStatus, Payment, RecordedPayment, Served, ShippingAddress
 from orders.payments import refunds, sessions
 from orders.payments.late_money import settle_waiting
 from orders.payments.sessions import StartOutcome
@@ -31,7 +32,7 @@ from tests.steps.buying import ADDRESS, let_deadlines_pass, new_buyers, order_of
 from tests.steps.guarding import guarded_by
 from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
-from tests.steps.staff import ORDERS, messages_on
+from tests.steps.staff import ORDERS, messages_on, record_payment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -132,6 +133,37 @@ def test_staff_read_that_an_address_has_its_purchase_and_the_history_tells_of_no
     assert messages_on(page) == []
     assert ShippingAddress.objects.get(order=second).line1 == "9 Other Road"
     assert not LogEntry.objects.filter(object_id=second.pk).exists()
+
+
+def test_a_payment_that_staff_record_has_its_address_and_needs_one_that_is_free(
+    item: SaleItem, buyer: User, rival: User, stranger: User, as_manager: Client
+) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second, third = order_to(item, buyer), order_to(item, rival), order_of(item, stranger)
+    assert messages_on(record_payment(as_manager, first)) == ["1 order is now paid."]
+    assert start(second) is StartOutcome.ADDRESS_TAKEN
+    # A bank transfer for the second is not recorded, whether the form says so or staff were quicker than it.
+    said = record_payment(as_manager, second).content.decode()
+    assert "Another order of this sale goes to the same address, and each address has one purchase." in said
+    assert not lifecycle.pay(order_id=second.pk)
+    # Neither is one for an order that nobody knows where to send; it can be paid once it has an address.
+    assert "Enter the delivery address first" in record_payment(as_manager, third).content.decode()
+    assert not lifecycle.pay(order_id=third.pk)
+    assert not RecordedPayment.objects.exclude(order=first).exists()
+    for order, line in ((second, "9 Other Road"), (third, "10 Other Road")):
+        assert store_address(order_id=order.pk, values={**ADDRESS, "line1": line})
+        assert messages_on(record_payment(as_manager, order)) == ["1 order is now paid."]
+    assert [status_of(order) for order in (first, second, third)] == [OrderStatus.PAID] * 3
+
+
+def test_of_a_recorded_payment_and_a_payment_page_at_once_one_gets_the_address(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival)
+    calls: list[Callable[[], object]] = [partial(lifecycle.pay, order_id=first.pk), partial(start, second)]
+    is_paid, outcome = at_once(calls)
+    assert (is_paid, outcome) in [(True, StartOutcome.ADDRESS_TAKEN), (False, StartOutcome.OPENED)]
 
 
 def test_without_an_address_such_an_order_cannot_be_paid(item: SaleItem, buyer: User, settings: LazySettings) -> None:
