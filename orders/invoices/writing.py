@@ -4,11 +4,12 @@ The caller has locked the order. `Order.is_invoiced` and `Refund.is_credited` ch
 finds what a worker of an older release has not written, and a call that is repeated writes nothing.
 """
 
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from orders.invoices.contents import invoice_contents, note_contents
+from orders.invoices.contents import invoice_contents, note_contents, rest_of
 from orders.models import Document, Order, Refund
 from orders.models.order import LACKS_INVOICE
 from orders.models.refund import LACKS_NOTE
@@ -44,15 +45,28 @@ def write_note(*, refund_id: UUID) -> None:
     lacking = Refund.objects.filter(LACKS_NOTE, pk=refund.pk, is_credited=not is_done)
     if lacking.update(is_credited=is_done) != 1:
         return
-    contents = note_contents(refund, invoice.contents, invoice_id=invoice.pk, invoice_minor=invoice.total_minor)
     Document.objects.create(
         kind=Kind.CREDIT_NOTE if is_done else Kind.DEBIT_NOTE,
         order=refund.order,
         refund=refund,
         total_minor=refund.amount_minor,
         currency=refund.currency,
-        contents=contents,
+        contents=credit_contents(refund, invoice) if is_done else credited_contents(refund),
     )
+
+
+def credit_contents(refund: Refund, invoice: Document) -> dict[str, Any]:
+    """What the credit note says, after all notes that the invoice has."""
+    kept = Document.objects.filter(order=refund.order).order_by("pk").values_list("kind", "contents")
+    contents_of = {kind: [contents for of_kind, contents in kept if of_kind == kind] for kind in Kind}
+    rest = rest_of(invoice.contents, credited=contents_of[Kind.CREDIT_NOTE], debited=contents_of[Kind.DEBIT_NOTE])
+    return note_contents(refund, invoice.contents, invoice_id=invoice.pk, invoice_minor=invoice.total_minor, rest=rest)
+
+
+def credited_contents(refund: Refund) -> dict[str, Any]:
+    """A debit note says the same as the credit note that it cancels."""
+    contents: dict[str, Any] = refund.documents.filter(kind=Kind.CREDIT_NOTE).latest("pk").contents
+    return contents
 
 
 def write_if_missing(*, order_id: int) -> bool:

@@ -1,6 +1,7 @@
 """Invoices are documents: frozen rows with numbers without gaps, each refund with a credit note."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from importlib import import_module
 from threading import Thread
@@ -12,21 +13,25 @@ from django.db import connection, transaction
 from django.db.models import ProtectedError
 from django.db.utils import DatabaseError
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 
 from orders import tasks
 from orders.account.deletion import delete_account
+from orders.invoices.included_taxes import shown_percent
 from orders.invoices.invoice import invoice_of
 from orders.invoices.numbering import number_waiting
+from orders.invoices.writing import write_if_missing
 from orders.life import lifecycle
 from orders.models import Document, Order, OrderLine, OrderStatus, Payment, Refund, ShippingAddress
 from orders.payments.simulated.models import SimulatedSession
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once, run_and_close
-from tests.steps.buying import ADDRESS, make_orders, new_buyers, order_of
+from tests.steps.buying import ADDRESS, make_orders, new_buyers, order_of, plain_order
 from tests.steps.crash import Killed, killed_at
 from tests.steps.paying import message, payment_of, refund_part, send_webhook
+from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import staff_pay_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -219,6 +224,85 @@ def test_a_refund_that_fails_after_all_is_corrected_too(order: Order) -> None:
         send_webhook(failed)
     kinds = list(Document.objects.order_by("pk").values_list("kind", "total_minor"))
     assert kinds == [("invoice", 1900), ("credit_note", 500), ("debit_note", 500)]
+
+
+@pytest.fixture
+def two_rates(product: Product, buyer: User) -> Order:
+    """Paid, with an invoice: two pots at 20 %, two books at 5 %, 50.00 each, and delivery at 20 % for 10.00."""
+    status = {"status": OrderStatus.PAID, "ended_at": timezone.now(), "amount_minor": 21000}
+    delivery = {"shipping_name": "Courier", "shipping_minor": 1000, "shipping_tax_percent": 20}
+    order = plain_order(variant_of(product), buyer, 2, 5000, **status, **delivery)
+    book = variant_of(make_product(slug="book", name="Book", price_minor=5000))
+    OrderLine.objects.create(order=order, variant=book, units=2, unit_price_minor=5000, tax_percent=5)
+    OrderLine.objects.filter(order=order, variant=variant_of(product)).update(tax_percent=20)
+    assert write_if_missing(order_id=order.pk)
+    return order
+
+
+def refunded(order: Order, amount_minor: int, **units_of: int) -> dict[str, tuple[int, int]]:
+    """Refund it, about these units, if any. Returns gross amount and tax of each rate in its credit note."""
+    units = {order.lines.get(variant__product__slug=slug).pk: count for slug, count in units_of.items()}
+    refund = refund_part(order, amount_minor, units_of_line=units)
+    staff_pay_back(order)
+    return taxes_of(refund.documents.get())
+
+
+def taxes_of(document: Document) -> dict[str, tuple[int, int]]:
+    return {shown_percent(Decimal(percent)): (gross, tax) for percent, gross, tax in document.contents["taxes"]}
+
+
+def test_an_order_refunded_in_two_parts_is_credited_at_the_rates_of_its_invoice(two_rates: Order) -> None:
+    assert taxes_of(Document.objects.get()) == {"20": (11000, 1833), "5": (10000, 476)}
+    assert refunded(two_rates, 10000, longjing=2) == {"20": (10000, 1667)}
+    # The rest are the books and the delivery; rounding is made up for.
+    assert refunded(two_rates, 11000, book=2) == {"20": (1000, 166), "5": (10000, 476)}
+    names = [line.name for line in invoice_of(Document.objects.latest("pk")).lines]
+    assert names == ["Book · SKU-book", "Shipping: Courier"]
+
+
+def test_a_part_of_the_price_is_taken_from_what_is_left_of_each_rate(two_rates: Order) -> None:
+    assert refunded(two_rates, 10000, longjing=2) == {"20": (10000, 1667)}
+    # Of 10.00 at 20 % and 100.00 at 5 %
+    assert refunded(two_rates, 2200) == {"20": (200, 33), "5": (2000, 95)}
+    # The books cost more than is left at their rate, so this is a part of the price too
+    assert refunded(two_rates, 8800, book=2) == {"20": (800, 133), "5": (8000, 381)}
+    two_rates.refresh_from_db()
+    assert two_rates.status == OrderStatus.REFUNDED
+
+
+def test_notes_of_any_parts_credit_the_whole_invoice_and_no_more(two_rates: Order) -> None:
+    assert refunded(two_rates, 5500)["20"] == (2880, 480)
+    # Pots and delivery cost more than is left at 20 %
+    assert refunded(two_rates, 11000, longjing=2) == {"20": (5762, 960), "5": (5238, 249)}
+    assert refunded(two_rates, 4500, book=2) == {"20": (2358, 393), "5": (2142, 102)}
+    notes = Document.objects.filter(kind="credit_note")
+    for percent, whole in taxes_of(Document.objects.get(kind="invoice")).items():
+        credited = [taxes_of(note)[percent] for note in notes]
+        assert (sum(gross for gross, _tax in credited), sum(tax for _gross, tax in credited)) == whole
+
+
+def test_the_delivery_is_credited_once(two_rates: Order) -> None:
+    assert refunded(two_rates, 6000, longjing=1) == {"20": (6000, 1000)}
+    # 50.00 is left at 20 %, and 100.00 at 5 %
+    assert refunded(two_rates, 6000, book=1) == {"20": (2000, 333), "5": (4000, 190)}
+
+
+def test_a_debit_note_cancels_just_what_its_credit_note_said(order: Order) -> None:
+    OrderLine.objects.update(tax_percent=20)
+    Order.objects.update(amount_minor=2900, shipping_minor=1000, shipping_tax_percent=5)
+    payment = pay(order)
+    first, second = refund_part(order, 1000), refund_part(order, 1000)
+    deliver_refunds(order)
+    send_webhook(message(payment, "refund_failed", refund=str(second.pk)))
+    credit, debit = Document.objects.filter(refund=second).order_by("pk")
+    assert (debit.kind, debit.contents) == ("debit_note", credit.contents)
+    # What it gave back can be credited again.
+    refund_part(order, 1900)
+    deliver_refunds(order)
+    invoice = taxes_of(Document.objects.get(kind="invoice"))
+    last = taxes_of(Document.objects.latest("pk"))
+    before = taxes_of(Document.objects.get(refund=first))
+    assert {percent: tuple(map(sum, zip(last[percent], before[percent], strict=True))) for percent in last} == invoice
 
 
 def test_money_that_an_order_did_not_take_has_no_document(order: Order) -> None:
