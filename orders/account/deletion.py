@@ -6,7 +6,9 @@ from uuid import uuid4
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
@@ -31,7 +33,7 @@ from orders.reminders.subscribing import reminders_of_person
 from seckill.draw.entering import withdraw
 from seckill.models import DrawEntry
 from shop.accounts.session_store import SessionStore
-from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
+from shop.models import AccountMail, Address, ApiToken, BuyerLanguage, Customer
 
 # These orders do not change any more by themselves.
 FINISHED = (
@@ -126,6 +128,10 @@ def anonymise(user: User) -> None:
     user.save()
     user.groups.clear()
     user.user_permissions.clear()
+    # What staff have changed of the account is kept; there it is called as it is now.
+    types = ContentType.objects.get_for_models(User, Customer, for_concrete_models=False).values()
+    entries = LogEntry.objects.filter(content_type__in=types, object_id=str(user.pk))
+    entries.update(object_repr=user.username)
 
 
 def end_sessions(keys: list[str]) -> None:

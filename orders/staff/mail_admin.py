@@ -131,7 +131,8 @@ class MailAdmin(ReadOnlyAdmin):
         if message_of(mail) is None:
             self.message_user(request, str(NOTES[sending.OVERTAKEN]), messages.WARNING)
         elif sending.send_again(mail_id=mail.pk):
-            self.log_change(request, mail.order, str(_("Mail sent again: %(kind)s, to %(address)s.") % what))
+            # Without the address: the history is kept for longer than the account.
+            self.log_change(request, mail.order, str(_("Mail sent again: %(kind)s.") % what))
             self.message_user(request, str(_("The mail will be sent in a moment.")), messages.SUCCESS)
         else:
             self.message_user(request, str(_("The mail is due anyway.")), messages.INFO)

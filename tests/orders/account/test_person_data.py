@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -38,6 +39,7 @@ from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, 
 from tests.steps.at_once import run_and_close
 from tests.steps.buying import ADDRESS, make_orders
 from tests.steps.paying import payment_row
+from tests.steps.staff import admin_page, customer_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -200,6 +202,19 @@ def waiting_for_locks() -> int:
         cursor.execute(sql)
         count: int = cursor.fetchone()[0]
     return count
+
+
+def test_the_log_of_staff_names_a_deleted_account_as_it_is_called_now(
+    as_manager: Client, person: User, rival: User
+) -> None:
+    for one, page in ((person, customer_page), (person, admin_page), (rival, customer_page)):
+        saved = {"username": one.username, "is_active": "on", "email": f"{one.username}@example.org"}
+        assert as_manager.post(page(one), saved).status_code == 302, page
+    assert sorted(LogEntry.objects.values_list("object_repr", flat=True)) == ["buyer", "buyer", "rival"]
+    delete_account(person.pk)
+    person.refresh_from_db()
+    names = [person.username, person.username, "rival"]
+    assert sorted(LogEntry.objects.values_list("object_repr", flat=True)) == names
 
 
 def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, person: User) -> None:
