@@ -52,7 +52,7 @@ def test_a_guest_buys_on_a_phone_in_chinese_without_javascript(live_shop: str, b
     page.locator("button[name=more]").first.click()
     expect(page.locator("#cart-total")).to_have_text("¥25.00")
     assert width_of(page) == 360
-    page.get_by_role("link", name="去结算").click()
+    page.get_by_role("button", name="去结算").click()
     assert width_of(page) == 360
     # Something is forgotten first.
     page.click("#order-now")
