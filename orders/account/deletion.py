@@ -128,7 +128,7 @@ def anonymise(user: User) -> None:
     user.save()
     user.groups.clear()
     user.user_permissions.clear()
-    # What staff have changed of the account is kept; there it is called as it is now.
+    # Entries about the account are kept, and name it as it is called now.
     types = ContentType.objects.get_for_models(User, Customer, for_concrete_models=False).values()
     entries = LogEntry.objects.filter(content_type__in=types, object_id=str(user.pk))
     entries.update(object_repr=user.username)

@@ -136,7 +136,7 @@ def test_a_number_that_was_typed_comes_along_to_the_checkout(shopper: Client) ->
     onward = change(shopper, **{f"units-{tea.pk}": "3", "checkout": "1"})
     assert (onward["Location"], CartLine.objects.get().units) == ("/checkout/", 3)
     assert shopper.cookies["cart_units"].value == ".3"
-    # What cannot be ordered as it was typed is shown first.
+    # A number that cannot be ordered is shown first.
     for typed in ("4", "", "1000"):
         assert change(shopper, **{f"units-{tea.pk}": typed, "checkout": "1"})["Location"] == "/cart/", typed
 
