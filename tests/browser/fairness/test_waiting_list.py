@@ -58,7 +58,7 @@ def test_a_buyer_who_joins_sees_the_place_and_gets_the_units(
     expect(page.locator("[data-line]")).to_be_hidden()
 
 
-def test_a_reload_another_session_and_another_device_show_the_place_and_leaving_ends_it_everywhere(
+def test_another_session_and_another_device_show_the_place_and_leaving_ends_it_everywhere(
     sale_page: Page, live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     page = sale_page
@@ -66,8 +66,8 @@ def test_a_reload_another_session_and_another_device_show_the_place_and_leaving_
     place = "You are number 1 in line"
     expect(page.locator("[data-outcome]")).to_contain_text(place)
     page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
-    page.reload()
-    expect(page.locator("[data-outcome]")).to_contain_text("You are signed out")
+    # The page asks for its place every ten seconds or so. A reload may find that nobody is signed in.
+    expect(page.locator("[data-outcome]")).to_contain_text("You are signed out", timeout=40_000)
     sign_in(page.context, buyer)
     page.reload()
     expect(page.locator("[data-outcome]")).to_contain_text(place)
