@@ -37,12 +37,10 @@ class Claim(StrEnum):
 
 def claim_address(order: Order) -> Claim:
     """Claim the order's delivery address, if its sale asks for that."""
-    item = guarded_item(order)
-    if item is None or not item.sale.one_per_address:
-        return Claim.GRANTED
-    mark = mark_of_address(order)
-    if mark is None:
-        return Claim.ADDRESS_MISSING
+    wanted = address_wanted(order)
+    if isinstance(wanted, Claim):
+        return wanted
+    item, mark = wanted
     if claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=mark):
         return Claim.GRANTED
     answer_counts.add(item.pk, "one_per_address")
@@ -51,12 +49,10 @@ def claim_address(order: Order) -> Claim:
 
 def likely_claim(order: Order) -> Claim:
     """What `claim_address` would answer now. Nothing is claimed, so the order need not be locked."""
-    item = guarded_item(order)
-    if item is None or not item.sale.one_per_address:
-        return Claim.GRANTED
-    mark = mark_of_address(order)
-    if mark is None:
-        return Claim.ADDRESS_MISSING
+    wanted = address_wanted(order)
+    if isinstance(wanted, Claim):
+        return wanted
+    item, mark = wanted
     row = Served.objects.filter(item=item, kind=Served.Kind.ADDRESS, mark=mark).exclude(order=order).first()
     return Claim.TAKEN if row and stands(row) else Claim.GRANTED
 
@@ -118,9 +114,13 @@ def forget_old(*, batch_max: int = FORGOTTEN_MAX) -> int:
     return count
 
 
-def mark_of_address(order: Order) -> str | None:
+def address_wanted(order: Order) -> tuple[SaleItem, str] | Claim:
+    """The item and the mark of the address that is to be claimed; or the answer, where there is none to claim."""
+    item = guarded_item(order)
+    if item is None or not item.sale.one_per_address:
+        return Claim.GRANTED
     address = ShippingAddress.objects.filter(order=order).values(*COMPARED).first()
-    return address_mark(address) if address else None
+    return (item, address_mark(address)) if address else Claim.ADDRESS_MISSING
 
 
 def address_mark(address: Mapping[str, str]) -> str:
