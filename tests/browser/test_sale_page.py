@@ -180,9 +180,13 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     expect(choice).to_have_value("2")
     for words in ("2 × Longjing tea", "4 × Teapot"):
         expect(page.get_by_text(f"This page will reserve {words}")).to_be_visible()
-    make_change(kind=SaleChange.Kind.RESUME, sale_id=item.sale_id, reason="it is here", made_by=None)
-    # And at the start too, whatever is being typed just then
+    # And when the calls of the start are refused, since it is still paused, whatever is being typed just then
     number.fill("30")
+    with page.expect_response(f"**/sale-items/{item.pk}/reservations/", timeout=20_000) as refused:
+        pass
+    assert refused.value.status == 409
+    expect(waiting).to_have_count(2)
+    make_change(kind=SaleChange.Kind.RESUME, sale_id=item.sale_id, reason="it is here", made_by=None)
     # When both are reserved, then the buyer comes to a page with both, each with its countdown
     page.wait_for_url(MY_ORDERS, timeout=40_000)
     expect(page.locator("[data-order]")).to_have_count(2, timeout=15_000)
@@ -192,6 +196,22 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     page.get_by_role("link", name="Teapot").click()
     expect(page.locator(".note")).to_contain_text("Another order is awaiting payment: Longjing tea")
     expect(page.locator(".note .countdown")).to_have_text(re.compile(r"1[45]:\d\d"))
+
+
+def test_a_page_that_waits_for_a_paused_sale_hears_that_it_is_over(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = make_item(product, opens_in_seconds=4)
+    change(item, SaleChange.Kind.PAUSE)
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    expect(page.get_by_text("This page will reserve 1")).to_be_visible()
+    with page.expect_response(f"**/sale-items/{item.pk}/reservations/", timeout=20_000):
+        pass
+    change(item, SaleChange.Kind.END_NOW)
+    expect(page.locator("[data-outcome]")).to_contain_text("The sale is over", timeout=10_000)
+    expect(page.locator("[data-buy]")).to_be_disabled()
 
 
 def test_a_refusal_does_not_stay_when_units_have_come_back(

@@ -115,9 +115,11 @@ export class Item {
   // The server's clock has reached the opening. Pages that wait take turns in the first half of the time that the server
   // gives, and presses after the opening in the second half: a buyer who pressed before is not behind one who presses now.
   onOpening() {
-    if (this.step === "scheduled") setTimeout(() => this.dispatch({ type: "turn_came" }), this.sale.turnMs(0) - now());
+    this.takeTurn(this.sale.turnMs(0));
     this.updateButton();
   }
+
+  takeTurn(ms) { setTimeout(() => this.dispatch({ type: "turn_came" }), ms - now()); }
 
   // A buyer who counts on the page hears of a refusal while there is time to do something about it; the others when they
   // press the button, which asks again.
@@ -211,13 +213,11 @@ export class Item {
 
   tellOtherTabs(news) { this.sale.tellOtherTabs({ item: this.data.item, ...news }); }
 
-  // News of another tab of the buyer: the new limit, or none if that tab does not know it either.
   hearLimit(limit) {
     this.dispatch({ type: "heard", limit });
     if (!limit) this.sale.askMe();
   }
 
-  // What the buyer has, as asked when there had been so many `changes`.
   setHad(units, changes, place) {
     if (place) this.line?.found(place);
     if (isCurrent(this.state, changes)) this.dispatch({ type: "had", units, changes });
@@ -226,11 +226,13 @@ export class Item {
 
   showOpenHold(hold) { this.dispatch({ type: "hold_seen", hold }); }
 
-  // The item's part of the sale's live answer, which was asked for at `askedMs`.
   updateLive(live, askedMs) {
     this.setStock(stockAfterLive(this.stock, live, askedMs));
     const { availability, left } = this.stock;
+    const { paused } = this.state;
     this.dispatch({ type: "live", live: { ...live, availability, left }, askedMs, nowMs: now(), units: this.card.units });
+    // Pages that still wait when a pause ends take turns as at the opening.
+    if (paused && this.phase === "open") this.takeTurn(this.sale.turnMs(0, now()));
   }
 
   setStock(stock) {

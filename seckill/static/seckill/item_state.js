@@ -1,7 +1,8 @@
 // What one item of the sale shows one buyer, as a function of what has happened: no page, no calls, no clock of its own.
 // item.js reports events to `next` and shows the state that comes out.
 //
-//   step            idle, scheduled (waits for the start), reserving (a call is under way), reserved
+//   step            idle, scheduled (waits for the start or the end of a pause), reserving (a call is under way), reserved
+//   waited          whether a call under way was made by a page that waited
 //   units           what was chosen when the page began to wait or to ask
 //   paused, availability   as the server said last
 //   retryable       whether the same press may succeed later
@@ -23,9 +24,8 @@ const PAID_STATUSES = ["paid", "shipped", "completed"];
 const signedOutMessage = () => ({ tone: "refused", kind: "signed_out" });
 
 export const initialState = ({ availability, paused, max, hasLine = false, room = null }) => ({
-  step: "idle", units: null, paused, availability, retryable: false, refusal: null, reservation: null,
-  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, line: hasLine ? "none" : null, room,
-  message: null,
+  step: "idle", units: null, waited: false, paused, availability, retryable: false, refusal: null, reservation: null,
+  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, line: hasLine ? "none" : null, room, message: null,
 });
 
 export const hasEnded = (status) => ENDED_STATUSES.includes(status);
@@ -44,6 +44,8 @@ export const buyerPhase = (state, times) => (times.nowMs < times.opensMs ? "upco
 
 const button = (text, off = false) => ({ text, off, hidden: false });
 
+// Whether the sale does not sell yet, or not just now.
+const isBefore = (phase) => phase === "upcoming" || phase === "paused";
 const GONE = ["held_by_others", "sold_out"];
 const inLine = ({ line }) => line === "waiting" || line === "leaving";
 
@@ -54,7 +56,7 @@ export function buttonOf({ step, availability, limit, retryable, line, room }, p
   }
   if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
   if (step === "reserving") return button("reserving", true);
-  if (step === "scheduled") return phase === "upcoming" ? button("scheduled") : button("reserving", true);
+  if (step === "scheduled") return isBefore(phase) ? button("scheduled") : button("reserving", true);
   if (phase === "upcoming") return room ? button("not_called", true) : button("schedule");
   if (phase !== "open") return button(phase, true);
   if (availability === "sold_out") return button("sold_out", true);
@@ -83,8 +85,8 @@ const EVENTS = {
   // The button was pressed, with so many units chosen.
   pressed(state, { phase, units }) {
     if (buttonOf(state, phase).off) return state;
-    if (phase !== "upcoming") return reserving(state, units);
-    return state.step === "scheduled" ? cancelled(state) : scheduled(state, units);
+    if (state.step === "scheduled") return cancelled(state);
+    return phase === "upcoming" ? scheduled(state, units) : reserving(state, units);
   },
 
   units_chosen: (state, { units }) => (state.step === "scheduled" ? scheduled(state, units) : state),
@@ -92,17 +94,17 @@ const EVENTS = {
   // The buyer's place in the waiting room was called, or waits to be.
   room_changed: (state, { room }) => ({ ...state, room }),
 
-  // The turn of this page has come, after the opening.
-  turn_came: (state) => (state.step === "scheduled" ? reserving(state, state.units) : state),
+  // The turn of this page has come, after the opening or a pause.
+  turn_came: (state) => (state.step === "scheduled" ? reserving(state, state.units, true) : state),
 
   // The page was loaded: a reservation is followed further, a call without an answer is repeated, and a page that was
   // waiting for the start goes on with the units that were chosen.
   loaded(state, { phase, sinceOpeningMs, reservation, unanswered, waitingFor }) {
     if (reservation) return reserved(state, reservation, state.message);
     if (unanswered) return reserving(state, null);
-    if (!waitingFor || phase === "ended" || sinceOpeningMs >= JUST_OPENED_MS) return state;
+    if (!waitingFor || phase === "ended" || (phase === "open" && sinceOpeningMs >= JUST_OPENED_MS)) return state;
     const units = Math.min(waitingFor, Math.max(1, state.limit.remaining));
-    return phase === "upcoming" ? scheduled(state, units) : reserving(state, units);
+    return isBefore(phase) ? scheduled(state, units) : reserving(state, units, true);
   },
 
   // A call to reserve is sent. From now on the buyer may have more.
@@ -113,6 +115,7 @@ const EVENTS = {
 
   answered(state, { ok, code, body, nowMs }) {
     if (ok) return reserved(state.limitIsKnown ? withUnits(state, -body.units) : state, body);
+    if (code === "paused" && state.waited) return scheduled({ ...state, paused: true }, state.units);
     return refused({
       ...state,
       step: "idle",
@@ -205,6 +208,7 @@ const EVENTS = {
   live(state, { live, askedMs, nowMs, units }) {
     const paused = live.phase ? live.phase === "paused" : state.paused;
     const after = { ...state, availability: live.availability, paused };
+    if (state.step === "scheduled" && live.phase === "ended") return refused({ ...after, step: "idle" }, { code: "closed", nowMs });
     const isNews = state.retryable && live.availability === "sold_out" && state.refusal?.code !== "sold_out";
     return withoutOldRefusal(isNews ? refused(after, { code: "sold_out", nowMs }) : after, { live, askedMs, units });
   },
@@ -218,8 +222,8 @@ const scheduled = (state, units) => ({
 
 const cancelled = (state) => ({ ...state, step: "idle", units: null, message: { tone: "", kind: "schedule_cancelled" } });
 
-const reserving = (state, units) => ({
-  ...state, step: "reserving", units, retryable: false, refusal: null, reservation: null, message: null,
+const reserving = (state, units, waited = false) => ({
+  ...state, step: "reserving", units, waited, retryable: false, refusal: null, reservation: null, message: null,
 });
 
 const reserved = (state, reservation, message = reservedMessage("creating_order", reservation)) => ({

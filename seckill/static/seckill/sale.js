@@ -56,7 +56,7 @@ const sale = {
   busy(item) { return this.items.some((other) => other !== item && other.busy); },
 
   // A moment by chance in the first (0) or the second half (1) of that spread.
-  turnMs(half) { return this.opensMs + this.openingSpreadMs * (half + Math.random()) / 2; },
+  turnMs(half, fromMs = this.opensMs) { return fromMs + this.openingSpreadMs * (half + Math.random()) / 2; },
 
   // What the buyer has of the items, and the name in the header. Asked once more where something has changed meanwhile.
   async askMe() {
