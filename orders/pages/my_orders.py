@@ -71,6 +71,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
     going = [refund for refund in order.refunds.all() if refund.status != Refund.Status.FAILED]
     refunds = [refund for refund in going if not refund.is_surplus]
     refunding = order.status == OrderStatus.REFUND_DUE or any(it.status == Refund.Status.DUE for it in refunds)
+    money_changes = refunding or order.payment_goes_back
     other = next_to_pay(order)
     return {
         "order": order,
@@ -93,8 +94,8 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "deciding": deciding,
         "unknown": unknown,
         "unreported": any(payment.page_open and payment.found_paid_at for payment in payments),
-        "changing": awaiting or deciding or unknown or refunding or other is not None,
-        "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refunding),
+        "changing": awaiting or deciding or unknown or money_changes or other is not None,
+        "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=money_changes),
         "charged": order.was_charged,
         "came_late": order.paid_late,
         # Not if staff refunded a late order that was kept.

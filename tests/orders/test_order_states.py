@@ -111,12 +111,35 @@ def test_only_money_that_was_not_kept_is_called_too_late(client: Client, order: 
 
 def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(client: Client, order: Order) -> None:
     for status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
+        Payment.objects.all().delete()
         put(order, status, expires_at=timezone.now() - timedelta(hours=1), attention="")
         assert "Nothing was charged." in words_on(client, order)
         put(order, status, attention=Attention.AMOUNT_DIFFERS)
+        payment_row(order, Payment.Status.REFUND_DUE, captured_at=timezone.now())
         words = words_on(client, order)
         assert "Nothing was charged" not in words
-        assert "The amount paid was not the amount due. We will refund it." in words
+        assert "The amount paid was not the amount due. We will refund" in words
+
+
+@pytest.mark.parametrize(
+    ("attention", "goes_back"),
+    [
+        (Attention.AMOUNT_DIFFERS, "We will refund your payment in full."),
+        (Attention.ONE_EACH, "We will refund your payment in full."),
+        (Attention.PAID_TWICE, "We refund the second payment."),
+    ],
+)
+def test_a_payment_that_was_not_taken_is_said_to_be_refunded_once_it_is(
+    client: Client, order: Order, attention: Attention, goes_back: str
+) -> None:
+    payment = payment_row(order, Payment.Status.REFUND_DUE, captured_at=timezone.now())
+    put(order, OrderStatus.PAID if attention is Attention.PAID_TWICE else OrderStatus.EXPIRED, attention=attention)
+    assert goes_back in words_on(client, order)
+    assert 'hx-trigger="every 10s' in client.get(order.get_absolute_url()).content.decode()
+    Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUNDED)
+    words = words_on(client, order)
+    assert goes_back not in words
+    assert "It may take a few days to appear in your account." in words
 
 
 def test_an_order_that_ended_unpaid_says_what_becomes_of_a_payment_that_it_did_not_take(
