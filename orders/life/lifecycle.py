@@ -8,12 +8,13 @@ that a provider reports come through `orders/payments/inbox.py`, which calls the
 Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from uuid import UUID
 
+import structlog
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import DataError, IntegrityError, transaction
 from django.db.models import Case, F, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -36,6 +37,8 @@ from orders.units.lost_payments import sold_in_the_store
 from orders.units.one_for_each import Claim, claim_address
 from orders.units.taken import give_back
 from shop.models import StockChange
+
+log = structlog.get_logger(__name__)
 
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
@@ -237,14 +240,27 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
     while batch := list(overdue.exclude(pk__in=staying)[:batch_max]):
         sold = sold_in_the_store(reservation_ids=[reservation_id for _, reservation_id in batch])
         unpaid = [pk for pk, reservation_id in batch if reservation_id not in sold]
-        if unpaid:
-            expired = end_unpaid(order_ids=unpaid, status=OrderStatus.EXPIRED)
-            if expired:
-                settle_now(expired)
-                ended_unpaid.count(expired)
+        if expired := expire(unpaid):
+            settle_now(expired)
+            ended_unpaid.count(expired)
             return len(expired)
         staying += [pk for pk, _ in batch]
     return 0
+
+
+def expire(order_ids: Sequence[int]) -> list[int]:
+    """Expire these orders, or one half after the other if that fails. Returns the ids of those that have expired.
+
+    An order that PostgreSQL refuses to end must not keep the others from ending.
+    """
+    try:
+        return end_unpaid(order_ids=order_ids, status=OrderStatus.EXPIRED)
+    except (DataError, IntegrityError) as error:
+        if len(order_ids) == 1:
+            log.error("order_not_expired", order_pk=order_ids[0], error=str(error))
+            return []
+    half = len(order_ids) // 2
+    return expire(order_ids[:half]) + expire(order_ids[half:])
 
 
 def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = False) -> list[int]:

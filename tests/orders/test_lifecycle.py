@@ -9,14 +9,26 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from orders import tasks
+from orders.cart.cart_holder import Holder
+from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle, settlement
 from orders.models import Mail, Order, OrderStatus, Payment
 from seckill.models import SaleItem
-from shop.models import Product
+from shop.models import Product, Variant
 from tests.steps.at_once import at_once
-from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, reserve_often, status_of, with_address
+from tests.steps.buying import (
+    drained,
+    fill,
+    let_deadlines_pass,
+    new_buyers,
+    order_of,
+    reserve_often,
+    status_of,
+    wish_of,
+    with_address,
+)
 from tests.steps.paying import payment_row
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import goods, make_item, make_product, units_in
 from tests.steps.staff import staff_pay_back
 from tests.steps.store import figures, store_away
 
@@ -102,6 +114,25 @@ def test_an_item_that_the_store_lost_does_not_block_the_others(
     assert Order.objects.filter(settled_at=None).count() == 1
     for _ in range(3):
         assert settlement.settle_orders(batch_max=1) == 0
+
+
+def test_an_order_whose_stock_has_no_room_for_its_units_does_not_block_the_others(item: SaleItem) -> None:
+    full, tea = goods("full"), goods("tea")
+    stuck = place_order(wish_of(fill(Holder(), full=2))).order
+    Variant.objects.filter(pk=full.pk).update(available=2**31 - 1)
+    # It is the oldest, so it is in every batch.
+    let_deadlines_pass()
+    for _ in range(2):
+        place_order(wish_of(fill(Holder(), tea=1)))
+    reserve_often(item, 2)
+    drained(item)
+    let_deadlines_pass()
+    assert [lifecycle.expire_overdue(batch_max=batch_max) for batch_max in (1, 4, 4)] == [1, 3, 0]
+    assert list(Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT)) == [stuck]
+    assert (units_in(tea), figures(item)) == ((10, 0, 0), (5, 0, 0, 0))
+    Variant.objects.filter(pk=full.pk).update(available=8)
+    assert tasks.expire_overdue() == 1
+    assert units_in(full) == (10, 0, 0)
 
 
 def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> None:
