@@ -76,7 +76,7 @@ def units_of(step: Count | Difference, variant: Variant) -> int:
 def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
     """Why the step cannot be taken; None where it can."""
     if isinstance(step, Difference):
-        if variant.available + step.units > UNITS_MAX:
+        if step.units > 0 and variant.available + variant.held + step.units > UNITS_MAX:
             return too_many()
         if variant.available + step.units < 0:
             return _("Only %(available)d units are available; checkouts hold %(held)d more.") % {
@@ -98,4 +98,4 @@ def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
 
 
 def too_many() -> str:
-    return _("A stock has at most %(max)d units.") % {"max": UNITS_MAX}
+    return _("A stock has at most %(max)d units, with those that checkouts hold.") % {"max": UNITS_MAX}

@@ -119,7 +119,7 @@ def filled(row: Any, column: str) -> bool:
 
 
 def number_in(row: Any, column: str) -> int:
-    """A whole number below PostgreSQL's bound; a spreadsheet may hand it over as 5.0."""
+    """A whole number of ten digits at most; a spreadsheet may hand it over as 5.0."""
     text = str(row[column]).strip().removesuffix(".0")
     if not text.removeprefix("-").removeprefix("+").isdecimal() or len(text) > 10:
         raise ValidationError(_("“%(value)s” in “%(column)s” is no whole number.") % {"value": text, "column": column})

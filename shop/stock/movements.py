@@ -15,8 +15,9 @@ from shop.models import StockChange, Variant
 
 Kind = StockChange.Kind
 
-# PostgreSQL's integer, the type of the columns.
-UNITS_MAX = 2_147_483_647
+# Staff may fill a stock up to so many units, with those that checkouts hold. The columns have room for 2**31 - 1: units
+# that come back from checkouts, buyers and sales are never refused.
+UNITS_MAX = 100_000_000
 
 # Rows of one statement: longer ones take PostgreSQL more time to read than to run.
 ROWS_MAX = 500

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from shop.models import Product, StockChange, Variant
 from shop.stock.low_stock import badge
-from shop.stock.movements import move
+from shop.stock.movements import UNITS_MAX, move
 from tests.steps.product_page import saved_page
 from tests.steps.shop import make_product, units_in, variant_of
 from tests.steps.staff import admin_page, messages_on
@@ -75,6 +75,24 @@ def test_no_more_units_go_than_are_available_and_a_change_needs_a_reason(client:
     assert error_of(client.post(page, step("change", -9))) == "Only 8 units are available; checkouts hold 2 more."
     assert error_of(client.post(page, step("change", 1, reason="")), "reason") == "Say why the stock changes."
     assert client.post(page, step("change", -8)).status_code == 302
+
+
+@pytest.mark.parametrize(("how", "units"), [("change", UNITS_MAX - 10), ("count", UNITS_MAX)])
+def test_a_full_stock_has_room_for_the_units_that_checkouts_hold(
+    client: Client, variant: Variant, how: str, units: int
+) -> None:
+    assert client.post(admin_page(variant), step(how, units)).status_code == 302
+    assert units_in(variant)[:2] == (UNITS_MAX - 2, 2)
+    one_more = client.post(admin_page(variant), step("change", 1))
+    assert error_of(one_more) == "A stock has at most 100000000 units, with those that checkouts hold."
+    move(kind=Kind.RELEASED, units_of={variant.pk: 2})
+    assert units_in(variant)[:2] == (UNITS_MAX, 0)
+
+
+def test_a_stock_that_is_larger_than_allowed_can_be_made_smaller(client: Client, variant: Variant) -> None:
+    Variant.objects.update(available=2 * UNITS_MAX)
+    assert client.post(admin_page(variant), step("change", -1)).status_code == 302
+    assert units_in(variant)[:2] == (2 * UNITS_MAX - 1, 2)
 
 
 def test_the_journal_says_who_changed_what_and_why(client: Client, variant: Variant, shop_manager: User) -> None:
