@@ -73,15 +73,24 @@ class Category(models.Model):
 
     def clean(self) -> None:
         level, above = 1, self.parent
-        while above is not None:
+        while above is not None and level <= CATEGORY_LEVELS_MAX:
             level += 1
             if above.pk == self.pk:
                 raise ValidationError({"parent": _("A category cannot contain itself.")})
-            if level > CATEGORY_LEVELS_MAX:
-                raise ValidationError(
-                    {"parent": _("Categories have at most %(max)d levels.") % {"max": CATEGORY_LEVELS_MAX}}
-                )
             above = above.parent
+        # Those below it move with it.
+        if self.parent is not None and level + self.levels_below() > CATEGORY_LEVELS_MAX:
+            raise ValidationError(
+                {"parent": _("Categories have at most %(max)d levels.") % {"max": CATEGORY_LEVELS_MAX}}
+            )
+
+    def levels_below(self) -> int:
+        """How many levels of categories this one contains, counted up to CATEGORY_LEVELS_MAX."""
+        level = Category.objects.filter(parent=self.pk) if self.pk else Category.objects.none()
+        levels = 0
+        while levels < CATEGORY_LEVELS_MAX and level.exists():
+            levels, level = levels + 1, Category.objects.filter(parent__in=level)
+        return levels
 
 
 class TaxRate(models.Model):

@@ -33,6 +33,28 @@ def test_a_category_is_stored(client: Client, db: None) -> None:
     assert Category.objects.values_list("name_zh_hans", flat=True).get() == "茶壶"
 
 
+def make_categories(**parent_of: Category | None) -> list[Category]:
+    return [Category.objects.create(name=name, slug=name, parent=parent) for name, parent in parent_of.items()]
+
+
+def test_a_category_moves_with_those_below_it_within_three_levels(client: Client, db: None) -> None:
+    top, other = make_categories(top=None, other=None)
+    (middle,) = make_categories(middle=top)
+    (low,) = make_categories(low=middle)
+
+    def refusal_of_move(category: Category, parent: Category | None) -> list[str]:
+        form = {"name_en": category.name, "slug": category.slug, "position": 0, "parent": parent.pk if parent else ""}
+        answer = client.post(admin_page(category), form)
+        return [] if answer.status_code == 302 else answer.context["adminform"].form.errors["parent"]
+
+    assert refusal_of_move(top, other) == ["Categories have at most 3 levels."]
+    assert refusal_of_move(top, low) == ["A category cannot contain itself."]
+    assert refusal_of_move(other, low) == ["Categories have at most 3 levels."]
+    assert [refusal_of_move(middle, other), refusal_of_move(middle, None), refusal_of_move(middle, top)] == [[], [], []]
+    assert refusal_of_move(low, other) == []
+    assert refusal_of_move(top, other) == []
+
+
 def test_the_choice_of_a_category_shows_the_way_to_it(client: Client, product: Product) -> None:
     assert product.category
     green = Category.objects.create(name="Green tea", slug="green", parent=product.category)
