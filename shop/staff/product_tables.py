@@ -237,6 +237,8 @@ def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None
     new = [variant for variant in variants if not variant.pk]
     with transaction.atomic():
         known = lock(wanted)
+        # A variant may move to another product, whose entry changes as well as that of its former one.
+        product_ids = {variant.product_id for variant in known}
         lowest = lowest_prices(wanted)
         for variant in known:
             copy_columns(columns, source=wanted[variant.pk], target=variant)
@@ -246,7 +248,8 @@ def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None
             bulk_update_with_history(known, Variant, columns, batch_size=ROWS_MAX)
         if new:
             bulk_create_with_history(new, Variant, batch_size=ROWS_MAX)
-        write_entries(Product.objects.filter(pk__in={variant.product_id for variant in [*known, *new]}))
+        product_ids |= {variant.product_id for variant in [*known, *new]}
+        write_entries(Product.objects.filter(pk__in=product_ids))
 
 
 class WithProductTables(WithTables):

@@ -13,11 +13,11 @@ from openpyxl import Workbook, load_workbook
 from pytest_django import Settings
 
 from seckill.models import SaleItem
-from shop.models import Product, StockChange, Variant
+from shop.models import Product, SearchEntry, StockChange, Variant
 from shop.staff.product_tables import ProductTable
 from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
 from shop.stock.movements import lock, move
-from tests.steps.shop import variant_of
+from tests.steps.shop import found_among, variant_of
 from tests.steps.staff import employee, messages_on
 from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload
 
@@ -122,6 +122,17 @@ class TestVariants:
         bring(client, PRODUCTS, row | {"price": "88.5"}, table=VARIANT_TABLE)
         variant = variant_of(product)
         assert (variant.price_minor, variant.available, variant.held, variant.sold) == (8850, 7, 2, 4)
+
+    def test_a_variant_that_moves_to_another_product_is_searched_and_priced_there_alone(
+        self, client: Client, product: Product
+    ) -> None:
+        Product.objects.create(slug="sencha", name="Sencha")
+        Variant.objects.create(product=product, sku="CHEAP", price_minor=100)
+        bring(client, PRODUCTS, {"sku": "CHEAP", "product": "sencha"}, table=VARIANT_TABLE)
+        lowest = dict(SearchEntry.objects.values_list("product__slug", "lowest_minor"))
+        assert lowest == {"longjing": 9900, "sencha": 100}
+        found = found_among(SearchEntry.objects.all(), "CHEAP").entries
+        assert [entry.product.slug for entry in found] == ["sencha"]
 
     def test_the_rules_of_the_form_hold_here_too(self, client: Client, item: SaleItem, product: Product) -> None:
         rows = [
