@@ -37,8 +37,12 @@ def duplicate(*, sale_id: int) -> Sale:
 
 def weeks_until_future(opens_at: datetime) -> int:
     """How many weeks later the draft opens: the fewest that put it into the future, at least one."""
-    passed = timezone.now() - opens_at
-    return max(1, passed // WEEK + 1)
+    now = timezone.now()
+    weeks = max(1, (now - opens_at) // WEEK)
+    # Weeks in which the clocks change are an hour longer or shorter.
+    while later(opens_at, weeks) <= now:
+        weeks += 1
+    return weeks
 
 
 def later(at: datetime, weeks: int) -> datetime:

@@ -8,7 +8,7 @@ from django.utils import timezone, translation
 
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
-from seckill.staff.duplicate import duplicate, later
+from seckill.staff.duplicate import duplicate, later, weeks_until_future
 from shop.models import Product
 from tests.steps.shop import make_item
 from tests.steps.staff import employee
@@ -49,6 +49,23 @@ def test_the_hour_of_the_day_stays_when_summer_time_ends() -> None:
     with timezone.override("Europe/Berlin"):
         before = datetime(2026, 10, 22, 18, 0, tzinfo=UTC)
         assert timezone.localtime(later(before, 1)).hour == timezone.localtime(before).hour
+
+
+@pytest.mark.parametrize(
+    ("opens_at", "now", "weeks"),
+    [
+        pytest.param("2026-03-24T18:00:00+01:00", "2026-03-31T17:59:00+02:00", 1, id="before its hour in spring"),
+        pytest.param("2026-03-24T18:00:00+01:00", "2026-03-31T18:30:00+02:00", 2, id="after its hour in spring"),
+        pytest.param("2026-10-20T18:00:00+02:00", "2026-10-27T17:30:00+01:00", 1, id="before its hour in autumn"),
+        pytest.param("2026-10-20T18:00:00+02:00", "2026-10-27T18:00:00+01:00", 2, id="after its hour in autumn"),
+    ],
+)
+def test_a_draft_opens_at_its_first_hour_to_come_also_after_a_change_of_clocks(
+    monkeypatch: pytest.MonkeyPatch, opens_at: str, now: str, weeks: int
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: datetime.fromisoformat(now))
+    with timezone.override("Europe/Berlin"):
+        assert weeks_until_future(datetime.fromisoformat(opens_at)) == weeks
 
 
 # Without the test's own transaction: the page needs one of its own.
