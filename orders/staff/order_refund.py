@@ -20,7 +20,7 @@ from orders.life.lifecycle import RefundOutcome
 from orders.models import BY_HAND, SOLD, Order, Refund
 from orders.refund_records import RefundRequest, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text
-from shop.prices.money import to_minor, to_text
+from shop.prices.money import to_decimal, to_minor, to_text
 
 WRONG_AMOUNT = gettext_lazy("Enter an amount above zero, and at most %(amount)s.")
 NO_UNITS = gettext_lazy(
@@ -90,11 +90,14 @@ class RefundForm(forms.Form):
 
     def clean_amount(self) -> int:
         """Minor units."""
+        amount, currency = self.cleaned_data["amount"], self.order.currency
+        is_possible = 0 < amount <= to_decimal(minor=self.left_minor, currency=currency)
         try:
-            minor = to_minor(amount=self.cleaned_data["amount"], currency=self.order.currency)
+            # Only then: numbers such as 1E+999999 are too large for arithmetic.
+            minor = to_minor(amount=amount, currency=currency) if is_possible else 0
         except ValueError:
             minor = 0
-        if not 0 < minor <= self.left_minor:
+        if not minor:
             raise ValidationError(WRONG_AMOUNT % {"amount": self.left_text})
         return minor
 
