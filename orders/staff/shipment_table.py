@@ -36,6 +36,8 @@ else:
 
 # Spreadsheet programs turn a long number into 3.40123E+17. Its last digits are lost.
 SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
+# In a cell that is a number they keep 15 digits.
+DIGITS_KEPT = 15
 
 
 class CodeCell(Cell):
@@ -126,7 +128,8 @@ def not_paid(order: Order) -> ValidationError:
 
 def is_silent(row: Any) -> bool:
     """Whether the line asks for nothing. Only `shipped` is a status that can be asked for."""
-    return not (row.get("carrier") or row.get("tracking_number") or row.get("status") == OrderStatus.SHIPPED)
+    carrier, number, status = (text_of(row.get(name)).strip() for name in ("carrier", "tracking_number", "status"))
+    return not (carrier or number or status == OrderStatus.SHIPPED)
 
 
 def shipment_in(row: Any) -> dict[str, str]:
@@ -143,7 +146,9 @@ def shipment_in(row: Any) -> dict[str, str]:
 
 
 def text_of(cell: Any) -> str:
-    """A spreadsheet may hand a number over as 1234.0."""
+    """A spreadsheet may hand a number over as 1234.0. One that it has cut is written as it shows it, 3.40123E+17."""
+    if isinstance(cell, int | float) and cell >= 10**DIGITS_KEPT:
+        return f"{cell:E}"
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell or "")
 
 

@@ -1,20 +1,31 @@
 """Tables that staff upload and download in the admin: a preview, a confirmation, errors by line."""
 
 import csv
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from openpyxl import Workbook
 
 CSV, XLSX = "0", "1"
 
 
 def upload(client: Client, page: str, *rows: dict[str, Any], table: str = "0", **form: Any) -> Any:
     """The first step: the answer is the preview, or the form with its errors."""
-    file = SimpleUploadedFile("table.csv", csv_of(*rows).encode("utf-8-sig"), "text/csv")
-    data = {"format": CSV, "resource": table, "import_file": file} | form
+    data = {"format": CSV, "resource": table} | form
+    if rows:
+        data["import_file"] = SimpleUploadedFile("table.csv", csv_of(*rows).encode("utf-8-sig"), "text/csv")
     return client.post(f"{page}import/", data)
+
+
+def upload_xlsx(client: Client, page: str, *rows: dict[str, Any]) -> Any:
+    """The first step with a spreadsheet, in which a number is a number."""
+    book, content = Workbook(), BytesIO()
+    for cells in (list(rows[0]), *(list(row.values()) for row in rows)):
+        book.active.append(cells)
+    book.save(content)
+    return upload(client, page, format=XLSX, import_file=SimpleUploadedFile("table.xlsx", content.getvalue()))
 
 
 def confirm(client: Client, page: str, preview: Any) -> Any:

@@ -22,7 +22,7 @@ from tests.steps.buying import status_of
 from tests.steps.paying import refund_part
 from tests.steps.shop import make_product, variant_of
 from tests.steps.staff import ORDERS
-from tests.steps.tables import XLSX, bring, confirm, errors_by_line, export, exported, upload
+from tests.steps.tables import XLSX, bring, confirm, errors_by_line, export, exported, upload, upload_xlsx
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -205,6 +205,33 @@ class TestShipments:
         assert "has cut the tracking number" in errors[5]
         assert "at most 100 characters" in errors[6]
         assert status_of(order) == OrderStatus.PAID
+
+    @pytest.mark.parametrize("number", [3.4043416116461197e19, 34043416116461197123, 10**15])
+    def test_a_number_with_more_digits_than_a_spreadsheet_keeps_is_refused(
+        self, client: Client, order: Order, number: float
+    ) -> None:
+        preview = upload_xlsx(client, ORDERS, {"order": order.shown_code, "tracking_number": number})
+        assert "has cut the tracking number" in " ".join(errors_by_line(preview)[1])
+        assert status_of(order) == OrderStatus.PAID
+
+    @pytest.mark.parametrize("number", [10**15 - 1, 999_999_999_999_999.0])
+    def test_a_number_that_a_spreadsheet_keeps_whole_is_taken(
+        self, client: Client, order: Order, number: float
+    ) -> None:
+        confirm(client, ORDERS, upload_xlsx(client, ORDERS, {"order": order.shown_code, "tracking_number": number}))
+        order.refresh_from_db()
+        assert (order.status, order.tracking_number) == (OrderStatus.SHIPPED, "9" * 15)
+
+    @pytest.mark.parametrize("cell", ["carrier", "tracking_number", "status"])
+    def test_a_cell_of_blanks_is_empty_and_ships_nothing(self, client: Client, order: Order, cell: str) -> None:
+        preview = upload(client, ORDERS, {"order": order.shown_code, cell: " \t"})
+        assert preview.context["result"].totals["skip"] == 1
+        confirm(client, ORDERS, preview)
+        assert status_of(order) == OrderStatus.PAID
+
+    def test_blanks_around_shipped_do_not_matter(self, client: Client, order: Order) -> None:
+        bring(client, ORDERS, {"order": order.shown_code, "status": " shipped "})
+        assert status_of(order) == OrderStatus.SHIPPED
 
     def test_an_order_that_changed_after_the_preview_stops_the_import(
         self, client: Client, order: Order, product: Product
