@@ -101,20 +101,21 @@ def ship_all(*, parcels: Mapping[int, Mapping[str, str]]) -> set[int]:
     return set()
 
 
-def correct_tracking(*, order_id: int, carrier: str, tracking_number: str) -> bool:
-    """Replace carrier and tracking number of goods that have left. False if they have not.
+def correct_tracking(*, order_id: int, carrier: str | None, tracking_number: str | None) -> bool:
+    """Replace carrier and tracking number of goods that have left; None keeps what is there. False if they have not.
 
     The buyer gets a mail about a number that is new, and none where nothing was changed.
     """
-    parcel = {"carrier": carrier.strip(), "tracking_number": tracking_number.strip()}
+    entered = {"carrier": carrier, "tracking_number": tracking_number}
     with transaction.atomic():
         shipped = Order.objects.select_for_update(no_key=True, of=("self",)).filter(shipped_at__isnull=False)
         order = shipped.select_related("buyer").filter(pk=order_id).first()
         if order is None:
             return False
-        changed = parcel != {"carrier": order.carrier, "tracking_number": order.tracking_number}
+        before = {"carrier": order.carrier, "tracking_number": order.tracking_number}
+        parcel = before | {name: text.strip() for name, text in entered.items() if text is not None}
         Order.objects.filter(pk=order_id).update(**parcel)
-        if changed and parcel["tracking_number"]:
+        if parcel != before and parcel["tracking_number"]:
             sending.enqueue_tracking(order=order)
     return True
 

@@ -109,7 +109,7 @@ class ShipmentTable(Table):
         made_by = options["user"].pk
         for order in (*self.leaving.values(), *self.corrected.values()):
             shipped = [_("Shipped.")] if order.pk in self.leaving else []
-            text = " ".join([*shipped, tracking_text(parcel_of(order))]).strip()
+            text = " ".join([*shipped, tracking_text(self.said[order.code])]).strip()
             LogEntry.objects.log_actions(made_by, [order], CHANGE, text)
         # Only now, so that orders are locked for a few statements.
         refused = lifecycle.ship_all(parcels={pk: parcel_of(order) for pk, order in self.leaving.items()})
@@ -117,7 +117,8 @@ class ShipmentTable(Table):
             raise not_paid(order)
         # In the order of their ids, so that two imports cannot deadlock.
         for pk, order in sorted(self.corrected.items()):
-            lifecycle.correct_tracking(order_id=pk, **parcel_of(order))
+            said = {name: text or None for name, text in self.said[order.code].items()}
+            lifecycle.correct_tracking(order_id=pk, **said)
 
 
 def not_paid(order: Order) -> ValidationError:

@@ -233,6 +233,25 @@ class TestShipments:
         bring(client, ORDERS, {"order": order.shown_code, "status": " shipped "})
         assert status_of(order) == OrderStatus.SHIPPED
 
+    def test_an_empty_cell_keeps_what_a_colleague_entered_while_the_table_was_read(
+        self, client: Client, order: Order, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lifecycle.ship(order_id=order.pk, carrier="DHL", tracking_number="1")
+        preview = upload(client, ORDERS, {"order": order.shown_code, "carrier": "", "tracking_number": "2"})
+        ship_all = lifecycle.ship_all
+
+        def after_a_colleague(**given: Any) -> set[int]:
+            # All lines are read by now.
+            lifecycle.correct_tracking(order_id=order.pk, carrier="UPS", tracking_number="1")
+            return ship_all(**given)
+
+        monkeypatch.setattr(lifecycle, "ship_all", after_a_colleague)
+        confirm(client, ORDERS, preview)
+        order.refresh_from_db()
+        assert (order.carrier, order.tracking_number) == ("UPS", "2")
+        (entry,) = LogEntry.objects.filter(object_id=str(order.pk))
+        assert entry.get_change_message() == "Sent with 2."
+
     def test_an_order_that_changed_after_the_preview_stops_the_import(
         self, client: Client, order: Order, product: Product
     ) -> None:
