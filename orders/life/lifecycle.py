@@ -47,9 +47,9 @@ BATCH_MAX = 500
 PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), default=F("attention"))
 
 
-def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
-    """Record a payment that staff received. False if the order is not awaiting payment, its deadline has passed, or its
-    sale asks for an address that is free, and it has none.
+def pay(*, order_id: int, amount_minor: int | None = None, on_paid: Callable[[], object] = lambda: None) -> bool:
+    """Record a payment that staff received. False if the order is not awaiting payment, its deadline has passed, it no
+    longer costs `amount_minor`, where that is given, or its sale asks for an address that is free, and it has none.
 
     Deadline and address do not matter where the store has the units as sold: the order was paid before PostgreSQL was
     restored from a backup. `on_paid` is called in the transaction that marks the order as paid, so that what it writes
@@ -62,7 +62,7 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
         if not paid_before:
             waiting = waiting.filter(expires_at__gt=Now())
         order = waiting.select_for_update().first()
-        if order is None:
+        if order is None or amount_minor not in (None, order.amount_minor):
             return False
         if claim_address(order) is not Claim.GRANTED and not paid_before:
             return False

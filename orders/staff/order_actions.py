@@ -45,7 +45,8 @@ class StatusChange:
     skipped_text: Callable[[int], str]
 
 
-# `lifecycle.pay` decides about those whose deadline has passed, and of several that go to one address.
+# `lifecycle.pay` decides about those whose deadline has passed or whose amount has changed, and of several that go to
+# one address.
 PAYABLE = Q(status=OrderStatus.AWAITING_PAYMENT)
 
 PAY = StatusChange(
@@ -55,10 +56,10 @@ PAY = StatusChange(
     history="",
     done_text=lambda n: ngettext("%(count)d order is now paid.", "%(count)d orders are now paid.", n),
     skipped_text=lambda n: ngettext(
-        "%(count)d order was not marked as paid: it was not awaiting payment, its deadline had passed, or its address "
-        "has had its purchase.",
-        "%(count)d orders were not marked as paid: they were not awaiting payment, their deadline had passed, or their "
-        "address has had its purchase.",
+        "%(count)d order was not marked as paid: it was not awaiting payment, its deadline had passed, its amount had "
+        "changed, or its address has had its purchase.",
+        "%(count)d orders were not marked as paid: they were not awaiting payment, their deadline had passed, their "
+        "amount had changed, or their address has had its purchase.",
         n,
     ),
 )
@@ -139,7 +140,8 @@ class OrderActions(ReadOnlyAdmin):
             def pay(*, order_id: int) -> bool:
                 if (form := received.get(order_id)) is None:
                     return False
-                return lifecycle.pay(order_id=order_id, on_paid=partial(self.keep_payment, request, form))
+                keep = partial(self.keep_payment, request, form)
+                return lifecycle.pay(order_id=order_id, amount_minor=form.order.amount_minor, on_paid=keep)
 
             self.run_action(request, choice, replace(PAY, run=pay))
             return None

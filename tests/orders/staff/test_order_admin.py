@@ -96,8 +96,8 @@ def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Or
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     response = client.post(ORDERS, received(order))
     assert messages_on(response) == [
-        "1 order was not marked as paid: it was not awaiting payment, its deadline had passed, or its address has had "
-        f"its purchase. ({order.shown_code})"
+        "1 order was not marked as paid: it was not awaiting payment, its deadline had passed, its amount had changed, "
+        f"or its address has had its purchase. ({order.shown_code})"
     ]
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 

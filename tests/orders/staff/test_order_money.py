@@ -3,7 +3,7 @@
 import re
 from importlib import import_module
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.apps import apps
@@ -14,6 +14,7 @@ from django.db import transaction
 from django.test import Client
 from django.utils.html import strip_tags
 
+from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus, RecordedPayment, Refund
 from shop.models import Product, Variant
 from tests.steps.buying import plain_order, with_address
@@ -97,6 +98,24 @@ def test_a_payment_that_staff_recorded_is_on_the_page(client: Client, paid: Orde
     page = page_of(client, paid)
     assert "Payment recorded" in page
     assert "TX-1" in page
+
+
+def test_money_for_an_order_whose_amount_changes_meanwhile_is_not_recorded(
+    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a buyer who chooses another delivery after the form was checked, before the order is locked
+    def choose_delivery(**_given: Any) -> set[UUID]:
+        Order.objects.update(amount_minor=60100, shipping_minor=2700)
+        return set()
+
+    monkeypatch.setattr(lifecycle, "sold_in_the_store", choose_delivery)
+    # When staff record the amount that was due before
+    answer = record_payment(client, order, "586.00")
+    # Then nothing is recorded, and staff read why
+    assert "its amount had changed" in messages_on(answer)[0]
+    order.refresh_from_db()
+    assert (order.status, order.amount_minor) == (OrderStatus.AWAITING_PAYMENT, 60100)
+    assert not RecordedPayment.objects.exists()
 
 
 @pytest.mark.parametrize(
