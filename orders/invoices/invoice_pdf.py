@@ -1,9 +1,14 @@
-"""An invoice as a PDF, by reportlab. Chinese is in a font that PDF readers bring along, so the file stays small."""
+"""An invoice as a PDF, by reportlab. Chinese and Korean are in fonts that PDF readers bring along, so the file stays
+small. Letters that none of the fonts has are replaced by the nearest one: `Dvořák` is written as `Dvorák`.
+"""
 
+import unicodedata
 from io import BytesIO
+from itertools import groupby
 from xml.sax.saxutils import escape
 
 from babel.dates import format_date
+from babel.numbers import get_currency_symbol
 from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
@@ -19,10 +24,14 @@ from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer, T
 from orders.invoices.invoice import Invoice
 from shop.templatetags.amounts import money
 
-LATIN, CHINESE = "Helvetica", "STSong-Light"
+LATIN, CHINESE, KOREAN = "Helvetica", "STSong-Light", "HYSMyeongJo-Medium"
 SOFT = colors.HexColor("#655b52")
 
-pdfmetrics.registerFont(UnicodeCIDFont(CHINESE))
+for font in (CHINESE, KOREAN):
+    pdfmetrics.registerFont(UnicodeCIDFont(font))
+
+# For letters that Unicode does not take apart into a plain one and a mark, and for some signs.
+NEAREST = dict(zip("łŁđĐħĦŧŦıəƏіІ−\u202f・〜", "lLdDhHtTieEiI-\xa0·～", strict=True))
 
 # The cells of a table, from the first to the last.
 ALL = ((0, 0), (-1, -1))
@@ -84,9 +93,9 @@ def lines(invoice: Invoice) -> Flowable:
         [
             text(line.name),
             text(str(line.units), RIGHT),
-            text(money(line.unit_price_minor, invoice.currency), RIGHT),
+            text(amount_text(line.unit_price_minor, invoice.currency), RIGHT),
             text(line.percent_text, RIGHT),
-            text(money(line.amount_minor, invoice.currency), RIGHT),
+            text(amount_text(line.amount_minor, invoice.currency), RIGHT),
         ]
         for line in invoice.lines
     ]
@@ -95,22 +104,57 @@ def lines(invoice: Invoice) -> Flowable:
 
 
 def sums(invoice: Invoice) -> Flowable:
-    rows = [[text(_("Total"), TOTAL), text(money(invoice.total_minor, invoice.currency), TOTAL)]]
+    rows = [[text(_("Total"), TOTAL), text(amount_text(invoice.total_minor, invoice.currency), TOTAL)]]
     for tax in invoice.taxes:
         label = _("Included tax, %(percent)s %%") % {"percent": tax.percent_text}
-        rows.append([text(label, LABEL_RIGHT), text(money(tax.tax_minor, invoice.currency), LABEL_RIGHT)])
+        rows.append([text(label, LABEL_RIGHT), text(amount_text(tax.tax_minor, invoice.currency), LABEL_RIGHT)])
     return Table(rows, colWidths=["78%", "22%"])
 
 
 def text(content: str, style: ParagraphStyle = PLAIN) -> Paragraph:
-    """A paragraph in a font that has its letters."""
-    try:
-        content.encode("cp1252")
-    except UnicodeEncodeError:
-        style = ParagraphStyle(f"{style.name}-chinese", parent=style, fontName=CHINESE, wordWrap="CJK")
-    return Paragraph(escape(content), style)
+    """A paragraph in which each letter is in a font that has it."""
+    runs = [(font, "".join(letters)) for font, letters in groupby(written(content), font_of)]
+    if any(font != LATIN for font, _letters in runs):
+        style = ParagraphStyle(f"{style.name}-asian", parent=style, wordWrap="CJK")
+    return Paragraph("".join(f'<font name="{font}">{escape(letters)}</font>' for font, letters in runs), style)
+
+
+def written(content: str) -> str:
+    """The content without letters that no font has."""
+    return "".join(letter if font_of(letter) else nearest(letter) for letter in unicodedata.normalize("NFC", content))
+
+
+def font_of(letter: str) -> str:
+    """Empty if no font has it."""
+    name = unicodedata.name(letter, "")
+    if is_in(letter, "cp1252"):
+        return LATIN
+    if name.startswith(("HANGUL SYLLABLE", "HANGUL LETTER")):
+        return KOREAN
+    return CHINESE if is_in(letter, "gbk") or (name.startswith("CJK UNIFIED") and letter <= "\uffff") else ""
+
+
+def is_in(letter: str, codec: str) -> bool:
+    return bool(letter.encode(codec, errors="ignore"))
+
+
+def nearest(letter: str) -> str:
+    """The letter without its marks, or a question mark. A mark that stands alone is left out."""
+    parts = letter if letter in NEAREST else unicodedata.normalize("NFKD", letter)
+    plain = [NEAREST.get(part, part) for part in parts if unicodedata.category(part) not in ("Mn", "Cf")]
+    return "".join(part if font_of(part) else "?" for part in plain)
+
+
+def amount_text(minor: int, currency: str) -> str:
+    """With the currency's code where no font has its sign."""
+    amount, sign = money(minor, currency), get_currency_symbol(currency, reader_locale())
+    # A space may become another one.
+    return amount if written(sign).split() == sign.split() else amount.replace(sign, currency)
 
 
 def date_text(at: object) -> str:
-    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
-    return format_date(timezone.localdate(at), "long", locale=locale)  # type: ignore[arg-type]
+    return format_date(timezone.localdate(at), "long", locale=reader_locale())  # type: ignore[arg-type]
+
+
+def reader_locale() -> str:
+    return translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)

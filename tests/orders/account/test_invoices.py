@@ -11,7 +11,7 @@ from pytest_django import Settings
 from orders.account.deletion import delete_account
 from orders.invoices.included_taxes import shown_percent, tax_in, tax_shares
 from orders.invoices.invoice import invoice_of
-from orders.invoices.invoice_pdf import invoice_pdf
+from orders.invoices.invoice_pdf import amount_text, invoice_pdf, text
 from orders.invoices.pages import document_of
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
@@ -64,6 +64,51 @@ def test_the_pdf_is_a_file_with_both_fonts(as_buyer: Client, paid: Order, prefix
     assert b"/Helvetica" in answer.content
     assert (b"/STSong-Light" in answer.content) == (prefix == "/zh-hans")
     assert len(answer.content) < 20_000
+
+
+def frags(content: str) -> list[tuple[str, str]]:
+    """Font and letters of each run of a paragraph."""
+    return [(frag.fontName, frag.text) for frag in text(content).frags]
+
+
+@pytest.mark.parametrize(
+    ("content", "runs"),
+    [
+        ("José Müller, 5 €", [("Helvetica", "José Müller, 5 €")]),
+        ("Jose\u0301", [("Helvetica", "José")]),
+        ("龙井茶 Größe 3", [("STSong-Light", "龙井茶"), ("Helvetica", " Größe 3")]),
+        ("서울 北京", [("HYSMyeongJo-Medium", "서울"), ("Helvetica", " "), ("STSong-Light", "北京")]),
+        ("Łukasz Żuk, Ağrı, Nguyễn", [("Helvetica", "Lukasz Zuk, Agri, Nguyen")]),
+        ("Žofie Dvořáková", [("Helvetica", "Žofie Dvoráková")]),
+        ("1\u202f234,00 €, \u22125", [("Helvetica", "1\xa0234,00 €, -5")]),
+        ("Tea 🍵\ufe0f", [("Helvetica", "Tea ?")]),
+    ],
+)
+def test_each_letter_is_in_a_font_that_has_it_or_the_nearest_letter(content: str, runs: list[tuple[str, str]]) -> None:
+    assert frags(content) == runs
+
+
+@pytest.mark.parametrize(
+    ("currency", "language", "shown"),
+    [
+        ("EUR", "en", "€19.00"),
+        ("CNY", "zh-hans", "¥19.00"),
+        ("JPY", "en", "¥1,900"),
+        ("KRW", "en", "KRW1,900"),
+        ("INR", "en", "INR19.00"),
+        ("VND", "zh-hans", "VND1,900"),
+        ("PLN", "pl", "19,00\xa0PLN"),
+        ("XOF", "en", "F\xa0CFA1,900"),
+    ],
+)
+def test_an_amount_has_the_currencys_code_where_no_font_has_its_sign(currency: str, language: str, shown: str) -> None:
+    with translation.override(language):
+        assert text(amount_text(1900, currency)).getPlainText() == shown
+
+
+def test_a_korean_buyer_can_read_the_invoice(paid: Order) -> None:
+    ShippingAddress.objects.update(name="김민준", line1="세종대로 110")
+    assert b"/HYSMyeongJo-Medium" in invoice_pdf(invoice_of(document_of(paid, None)))
 
 
 def test_markup_in_a_name_is_text(buyer: User, paid: Order) -> None:
