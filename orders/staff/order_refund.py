@@ -21,6 +21,7 @@ from orders.models import BY_HAND, SOLD, Order, Refund
 from orders.refund_records import RefundRequest, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text
 from shop.prices.money import to_decimal, to_minor, to_text
+from shop.prices.price_field import check_step
 
 WRONG_AMOUNT = gettext_lazy("Enter an amount above zero, and at most %(amount)s.")
 NO_UNITS = gettext_lazy(
@@ -66,7 +67,8 @@ class RefundForm(forms.Form):
     def __init__(self, order: Order, data: Any = None) -> None:
         super().__init__(data)
         self.order = order
-        self.left_minor = refundable_minor(order, captured_payment(order))
+        self.payment = captured_payment(order)
+        self.left_minor = refundable_minor(order, self.payment)
         self.fields["amount"].initial = to_text(minor=self.left_minor, currency=order.currency)
         self.fields["amount"].help_text = _("At most %(amount)s.") % {"amount": self.left_text}
         left = units_left(order)
@@ -99,6 +101,8 @@ class RefundForm(forms.Form):
             minor = 0
         if not minor:
             raise ValidationError(WRONG_AMOUNT % {"amount": self.left_text})
+        if self.payment:
+            check_step(minor, currency, providers=[self.payment.provider])
         return minor
 
     def clean(self) -> dict[str, Any]:

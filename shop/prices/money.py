@@ -1,5 +1,6 @@
 """Money: integers of minor units (cents, 分) inside the shop, decimal strings with a currency in forms and the API."""
 
+from collections.abc import Collection
 from decimal import Decimal
 from functools import lru_cache
 
@@ -49,3 +50,10 @@ def to_minor(*, amount: Decimal, currency: str) -> int:
     if minor != minor.to_integral_value():
         raise ValueError(f"{currency} has {decimals_of(currency)} decimals")
     return int(minor)
+
+
+def step_of(currency: str, *, providers: Collection[str]) -> int:
+    """Amounts that these providers take are multiples of so many minor units. The last of three decimals must be 0 at
+    Stripe: https://docs.stripe.com/currencies#three-decimal
+    """
+    return 10 if "stripe" in providers and decimals_of(currency) == 3 else 1

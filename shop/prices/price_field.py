@@ -1,5 +1,6 @@
 """The form field of a price: people type a decimal amount, the model stores minor units."""
 
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from shop.prices.money import decimals_of, to_decimal, to_minor, to_text
+from shop.prices.money import decimals_of, step_of, to_decimal, to_minor, to_text
 
 # Below 2**53, so exact even where an amount is read as a double (Lua, JavaScript).
 DIGITS_MAX = 12
@@ -54,9 +55,18 @@ class PriceField(forms.DecimalField):
         if amount <= 0 and not self.free:
             raise ValidationError(_("The price must be above zero."), code="min_value")
         try:
-            return to_minor(amount=amount, currency=settings.CURRENCY)
+            minor = to_minor(amount=amount, currency=settings.CURRENCY)
         except ValueError:
             raise ValidationError(too_many_decimals(settings.CURRENCY), code="max_decimal_places") from None
+        check_step(minor, settings.CURRENCY, providers=settings.PAYMENT_PROVIDERS)
+        return minor
+
+
+def check_step(minor: int, currency: str, *, providers: Collection[str]) -> None:
+    """Raises ValidationError if one of these providers cannot take the amount, or pay it back."""
+    if minor % step_of(currency, providers=providers):
+        refusal = _("Stripe takes amounts in %(currency)s only with 0 as their last decimal.")
+        raise ValidationError(refusal % {"currency": currency}, code="max_decimal_places")
 
 
 def too_many_decimals(currency: str) -> str:

@@ -4,10 +4,12 @@ import os
 from decimal import Decimal
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.utils.translation import override
+from pytest_django import Settings
 
 from shop.prices.money import UnknownCurrency, known_currency, to_minor, to_text
+from shop.prices.price_field import PriceField
 from shop.templatetags.amounts import money
 from tests.steps.operating import settings_of
 
@@ -31,6 +33,17 @@ def test_minor_units(currency: str, amount: str, minor: int) -> None:
 def test_an_amount_with_too_many_decimals_is_refused() -> None:
     with pytest.raises(ValueError, match="XOF has 0 decimals"):
         to_minor(amount=Decimal("19.5"), currency="XOF")
+
+
+def test_the_last_of_three_decimals_of_a_price_is_zero_where_stripe_is_paid(settings: Settings) -> None:
+    settings.CURRENCY, settings.PAYMENT_PROVIDERS = "KWD", ["simulated", "stripe"]
+    assert PriceField().clean("1.99") == 1990
+    with pytest.raises(ValidationError, match="Stripe takes amounts in KWD only with 0 as their last decimal."):
+        PriceField().clean("1.999")
+    settings.PAYMENT_PROVIDERS = []
+    assert PriceField().clean("1.999") == 1999
+    settings.CURRENCY, settings.PAYMENT_PROVIDERS = "CNY", ["stripe"]
+    assert PriceField().clean("1.99") == 199
 
 
 def test_amounts_are_written_as_people_write_them() -> None:

@@ -222,3 +222,20 @@ def test_a_refund_through_the_payment_company_is_not_for_staff(client: Client, p
     assert messages_on(answer) == ["Refund of 20.00 CNY."]
     assert "Refund on its way −20.00 CNY" in sums_on(page_of(client, paid))
     assert f"{ORDERS}{paid.pk}/paid-back/now/" not in page_of(client, paid)
+
+
+def test_stripe_is_not_asked_for_a_refund_that_it_cannot_pay(client: Client, paid: Order) -> None:
+    # Given dinars, of which Stripe pays no thousandths
+    Order.objects.update(currency="KWD")
+    captured = paid.payments.create(
+        provider="stripe", idempotency_key="k", status="captured", amount_minor=58600, currency="KWD"
+    )
+    answer = refund(client, paid, "0.005")
+    assert "Stripe takes amounts in KWD only with 0 as their last decimal." in answer.content.decode()
+    assert not Refund.objects.exists()
+    assert messages_on(refund(client, paid, "0.010")) == ["Refund of 0.010 KWD."]
+    # What staff pay back themselves may be any amount.
+    Refund.objects.all().delete()
+    captured.delete()
+    refund(client, paid, "0.005")
+    assert Refund.objects.get().amount_minor == 5
