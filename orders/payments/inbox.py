@@ -327,7 +327,15 @@ def record_page_end(*, payment: Payment) -> EventOutcome:
 
 
 def record_one_refund(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
-    """One refund of ours is done, or has failed, sometimes after the provider had already reported success."""
+    """One refund is done, or has failed, sometimes after the provider had already reported success.
+
+    The event names one of ours, or has the provider's reference of one that was made on its site.
+    """
+    if row.refund_id is None and row.provider_reference:
+        failed = refunds.fail_on_site(
+            order=order, payment=payment, amount_minor=row.amount_minor, reference=row.provider_reference
+        )
+        return EventOutcome.REFUND_FAILS if failed else EventOutcome.NOTHING
     refund = refunds.find_refund(refund_id=row.refund_id, order=order, payment=payment, amount_minor=row.amount_minor)
     if refund is None:
         return EventOutcome.NOTHING

@@ -233,6 +233,24 @@ def find_refund(*, refund_id: UUID | None, order: Order, payment: Payment, amoun
     return note(order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id)
 
 
+def fail_on_site(*, order: Order, payment: Payment, amount_minor: int, reference: str) -> bool:
+    """A refund made on the provider's site, which calls it `reference`, has failed since. False if that is known.
+
+    The shop has it by its amount alone. Where it has none of that amount, a person should look.
+    """
+    made = Refund.objects.filter(payment=payment)
+    if made.filter(provider_reference=reference).exists():
+        return False
+    done = made.filter(status=Refund.Status.REFUNDED, provider_reference="", amount_minor=amount_minor)
+    refund = done.order_by("created_at", "pk").last()
+    if refund is None:
+        log.error("unknown_refund_failed", order=str(order.number), payment=str(payment.pk), reference=reference)
+        Order.objects.filter(pk=order.pk).update(attention=Attention.REFUND_FAILS)
+        return True
+    Refund.objects.filter(pk=refund.pk).update(provider_reference=reference)
+    return fail(refund_id=refund.pk, error="a refund made on the provider's site failed")
+
+
 def note_total(
     *, order: Order, payment: Payment, total_minor: int, part_minor: int | None, happened_at: datetime
 ) -> bool:

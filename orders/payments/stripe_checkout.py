@@ -7,6 +7,7 @@ charge.refunded, refund.updated, refund.failed.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -161,7 +162,26 @@ class StripeProvider:
         signed_s = next(int(part[2:]) for part in header.split(",") if part.startswith("t="))
         if not is_current(signed_s):
             raise TooOld(f"signed at {signed_s}")
-        return event_from(message)
+        event = event_from(message)
+        subject = message["data"]["object"]
+        if event is None and kind_of(message["type"], subject) is EventKind.REFUND_FAILED:
+            # Made on Stripe's own site, so that only the intent tells whose payment it is.
+            subject["metadata"] = self.metadata_of(intent=subject.get("payment_intent"))
+            event = event_from(message)
+            return event and replace(event, provider_reference=subject["id"])
+        return event
+
+    def metadata_of(self, *, intent: str | None) -> dict[str, str]:
+        """What the shop wrote on the session of a payment intent; empty if the shop opened none."""
+        if not intent:
+            return {}
+        try:
+            with converted_errors():
+                found = self.client.v1.checkout.sessions.list(params={"payment_intent": intent, "limit": 1})
+        except ProviderRefused as error:
+            # Stripe sends the event again.
+            raise ProviderUnreachable(str(error)) from error
+        return next((session.metadata.to_dict() for session in found.data if session.metadata), {})
 
 
 def refund_request(refund: Refund, *, intent: str) -> Any:

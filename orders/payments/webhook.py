@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from orders.payments import inbox, provider_choice
-from orders.payments.provider.interface import Forged, TooOld
+from orders.payments.provider.interface import Forged, ProviderUnreachable, TooOld
 from orders.payments.provider.names import chosen_providers
 from orders.problem_codes import refusals
 from shop.http.problems import problem
@@ -25,7 +25,7 @@ class WebhookView(APIView):
         request=OpenApiTypes.OBJECT,
         responses={
             200: OpenApiResponse(description="Received; do not send it again."),
-            **refusals("signature_invalid", "signature_expired", "not_found", "body_too_large"),
+            **refusals("signature_invalid", "signature_expired", "not_found", "body_too_large", "provider_unreachable"),
         },
     )
     def post(self, request: Request, provider: str) -> HttpResponse:
@@ -49,6 +49,13 @@ class WebhookView(APIView):
                 code="signature_expired",
                 title=_("The signature has expired"),
                 detail=_("The message was signed too long ago. Sign it again and resend it."),
+            )
+        except ProviderUnreachable:
+            return problem(
+                status=503,
+                code="provider_unreachable",
+                title=_("The payment provider does not answer"),
+                detail=_("The shop has to ask for more about this message. Send it again."),
             )
         if event is not None:
             inbox.receive(provider_name=provider, event=event)

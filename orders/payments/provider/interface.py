@@ -91,7 +91,8 @@ class Session:
 class Event:
     """A provider's verified message about a payment. `amount_minor` and `currency` are the money that really moved.
 
-    `order_number` and `reservation_id` are what the shop told the provider; an ordinary order has no reservation. Where
+    `order_number` and `reservation_id` are what the shop told the provider; an ordinary order has no reservation.
+    `provider_reference` is that of the payment page, or of a failed refund that was made on the provider's site. Where
     the amount is the sum of all refunds, `part_minor` is the one that the event is about, if the provider says it.
     `card` is the same text for each payment with one card, and not its number; empty where the provider says nothing.
     """
@@ -132,4 +133,7 @@ class Provider(Protocol):
         """
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
-        """Parse and verify a webhook. None if it is genuine but not about a payment. Raises Forged and TooOld."""
+        """Parse and verify a webhook. None if it is genuine but not about a payment. Raises Forged and TooOld.
+
+        The provider may be asked for more, if the message does not say whose payment it is about.
+        """

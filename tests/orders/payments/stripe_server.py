@@ -45,7 +45,8 @@ class StripeServer:
             return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
         parts = asked.path.strip("/").split("/")
         if asked.path == "/v1/checkout/sessions" and asked.method == "GET":
-            return 200, {"object": "list", "url": asked.path, "has_more": False, "data": []}
+            data = list(self.sessions.values()) if asked.form.get("payment_intent") == "pi_1" else []
+            return 200, {"object": "list", "url": asked.path, "has_more": False, "data": data}
         if asked.path == "/v1/checkout/sessions":
             return self.opened(asked)
         if parts[:3] == ["v1", "checkout", "sessions"] and parts[-1] == "expire":
@@ -79,7 +80,6 @@ class StripeServer:
 
     def refunded(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         """A refund of the amount asked for, or of all."""
-        metadata = {name[9:-1]: value for name, value in asked.form.items() if name.startswith("metadata[")}
         refund = {
             "id": f"re_{len(self.refunds) + 1}",
             "object": "refund",
@@ -87,7 +87,7 @@ class StripeServer:
             "failure_reason": None,
             "amount": int(asked.form.get("amount", self.still_has)),
             "currency": "cny",
-            "metadata": metadata,
+            "metadata": metadata_in(asked),
         }
         self.refunds.append(refund)
         if self.lost_answers:
@@ -98,7 +98,12 @@ class StripeServer:
     def session(self, asked: Asked) -> dict[str, Any]:
         """The same session for the same idempotency key."""
         reference = f"cs_test_{len(self.sessions) + 1}"
-        made = {"id": reference, "object": "checkout.session", "url": f"https://pay.example/{reference}"}
+        made: dict[str, Any] = {
+            "id": reference,
+            "object": "checkout.session",
+            "url": f"https://pay.example/{reference}",
+        }
+        made["metadata"] = metadata_in(asked)
         return self.sessions.setdefault(asked.idempotency_key, made)
 
     def stored(self, reference: str) -> dict[str, Any]:
@@ -112,6 +117,10 @@ class StripeServer:
         }
 
 
+def metadata_in(asked: Asked) -> dict[str, str]:
+    return {name[9:-1]: value for name, value in asked.form.items() if name.startswith("metadata[")}
+
+
 @contextmanager
 def stripe_server() -> Iterator[StripeServer]:
     stripe = StripeServer()
@@ -119,9 +128,11 @@ def stripe_server() -> Iterator[StripeServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+            path, _, query = self.path.partition("?")
+            sent = parse_qs(query) | parse_qs(self.rfile.read(length).decode())
+            form = {name: values[0] for name, values in sent.items()}
             key = self.headers.get("Idempotency-Key", "")
-            status, body = stripe.answer(Asked(self.command, self.path.split("?")[0], form, key))
+            status, body = stripe.answer(Asked(self.command, path, form, key))
             payload = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

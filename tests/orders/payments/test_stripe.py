@@ -23,7 +23,7 @@ from django.utils import translation
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails.message import message_of
-from orders.models import Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
+from orders.models import Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
@@ -426,6 +426,57 @@ def test_a_part_that_fails_later_can_be_refunded_again(order: Order, payment: Pa
     send_webhook(overtaken)
     assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
     assert Refund.objects.count() == 1
+
+
+def failed_on_site(reference: str, amount: int, type_: str = "refund.failed") -> dict[str, Any]:
+    """The event of a refund that was made on Stripe's site: it knows nothing of the shop."""
+    made = {"id": reference, "object": "refund", "status": "failed", "amount": amount, "currency": "cny"}
+    thing = made | {"metadata": {}, "charge": "ch_0", "payment_intent": "pi_1"}
+    about = {"id": f"evt_{type_}_{reference}", "object": "event", "type": type_, "created": int(time.time())}
+    return about | {"data": {"object": thing}}
+
+
+@pytest.mark.parametrize("total", [500, 1900], ids=["a part", "the whole"])
+def test_a_refund_on_stripes_site_that_fails_later_is_undone_once(paid: Order, payment: Payment, total: int) -> None:
+    send_webhook(refunded_on_stripes_site(payment, total=total, before=0))
+    for type_ in ("refund.updated", "refund.failed"):
+        assert send_webhook(failed_on_site("re_9", total, type_)).status_code == 200
+    (refund,) = Refund.objects.all()
+    assert (refund.status, refund.provider_reference) == ("failed", "re_9")
+    status = OrderStatus.PAID if total == 500 else OrderStatus.REFUND_DUE
+    assert (status_of(paid), paid.refunded_minor, paid.attention) == (status, 0, "refund_fails")
+    kinds = list(Document.objects.order_by("pk").values_list("kind", flat=True))
+    assert kinds == ["invoice", "credit_note", "debit_note"]
+
+
+def test_of_two_equal_refunds_on_stripes_site_one_fails(paid: Order, payment: Payment) -> None:
+    for total in (500, 1000):
+        send_webhook(refunded_on_stripes_site(payment, total=total, before=total - 500))
+    for type_ in ("refund.updated", "refund.failed"):
+        send_webhook(failed_on_site("re_9", 500, type_))
+    assert sorted(Refund.objects.values_list("status", flat=True)) == ["failed", "refunded"]
+    assert (status_of(paid), paid.refunded_minor) == (OrderStatus.PAID, 500)
+
+
+def test_a_failed_refund_that_the_shop_does_not_have_is_shown_to_staff(paid: Order) -> None:
+    send_webhook(failed_on_site("re_9", 700))
+    assert (status_of(paid), paid.attention) == (OrderStatus.PAID, "refund_fails")
+
+
+def test_a_failed_refund_is_sent_again_while_stripe_does_not_say_whose_it_is(
+    server: StripeServer, paid: Order, payment: Payment
+) -> None:
+    send_webhook(refunded_on_stripes_site(payment, total=500, before=0))
+    for fault in ((500, "api_error", ""), (403, "invalid_request_error", "")):
+        server.faults = [fault]
+        answer = send_webhook(failed_on_site("re_9", 500))
+        assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
+    send_webhook(failed_on_site("re_9", 500))
+    assert (status_of(paid), paid.attention) == (OrderStatus.PAID, "refund_fails")
+    # Another shop with the same account at Stripe.
+    server.sessions.clear()
+    assert send_webhook(failed_on_site("re_10", 500)).status_code == 200
+    assert PaymentEvent.objects.filter(kind="refund_failed").count() == 1
 
 
 def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
