@@ -18,6 +18,7 @@ from orders.rehearsal.plan import BUYERS_FROM, Refused, spread
 from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
 from seckill import ledger
 from seckill.items import item_state
+from seckill.ledger_words import Confirmed
 from seckill.outbox import doorbell
 from seckill.passes import passes
 from shop.background.outages import AWAY, one_line
@@ -43,6 +44,7 @@ LOOK_SECONDS = 0.5
 RING_SECONDS = 1.0
 # Ids and holds of one call to the store.
 PORTION = 500
+PAID = (Confirmed.CONFIRMED, Confirmed.ALREADY_CONFIRMED)
 
 Stage = Rehearsal.Stage
 
@@ -145,8 +147,8 @@ class Course:
         for item_id, ids in self._seen.yes_ids().items():
             payers = ids[::2]
             for start in range(0, len(payers), PORTION):
-                ledger.confirm(item_id=item_id, reservation_ids=payers[start : start + PORTION])
-            self._seen.paid += len(payers)
+                answers = ledger.confirm(item_id=item_id, reservation_ids=payers[start : start + PORTION])
+                self._seen.paid += sum(answer in PAID for answer in answers)
 
     def _wait_for_returns(self) -> None:
         seen = self._seen
@@ -178,7 +180,10 @@ class Course:
             self._send(asks, time.monotonic(), LATE_SECONDS_MAX, self._seen.late_answers)
 
     def _look(self, stage: Rehearsal.Stage) -> Sample:
-        """Read the store, ring for the workers, and write the row. Raises Refused where it was taken for dead."""
+        """Read the store, ring for the workers, and write the row.
+
+        Raises Refused where it was taken for dead, or where not all shadows can be read any more.
+        """
         found = shadows.read(self._rehearsal)
         sample = Sample.of(found.values(), at_s=time.monotonic() - self._seen.starts_s)
         if self._seen.starts_s:
@@ -189,6 +194,11 @@ class Course:
         figures = {"asked": words.total(), "yes": yes, "waiting": sample.backlog, "held": sample.held}
         if not self._rehearsal.go_on(stage=stage, figures=figures):
             raise Refused(_("The rehearsal was ended from elsewhere."))
+        if self._seen.starts_s and len(found) < len(self._rehearsal.shadow_ids):
+            # After a restart the store is compared with the orders of sales: shadows are never verified again.
+            raise Refused(
+                _("The reservation store was restarted during the rehearsal, or one of its servers does not answer.")
+            )
         self._rehearsal.stage, self._rehearsal.figures = stage, figures
         self._show(self._rehearsal)
         return sample

@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -19,7 +20,8 @@ from pytest_django import Settings
 
 from orders import tasks
 from orders.models import Mail, Order, Rehearsal
-from orders.rehearsal import running, shadows
+from orders.rehearsal import course, crowd, running, shadows
+from orders.rehearsal.crowd import Answer, Ask
 from orders.rehearsal.plan import BUYERS_FROM, Refused, shadow_items, spread
 from seckill import ledger
 from seckill.items.shadow import SHADOWS_FROM
@@ -145,6 +147,38 @@ def test_when_a_sale_is_not_rehearsed(coming: SaleItem, settings: Settings) -> N
     settings.REHEARSALS = True
     coming.delete()
     refuses("no items yet")
+
+
+def crowd_that_reserves(*, then: Callable[[int], object]) -> Callable[..., None]:
+    """Stands in for the calls over HTTP: all reserve in the store. `then` gets the shadow's id once all are told."""
+
+    def ask_all(address: crowd.Address, asks: Sequence[Ask], *, answers: list[Answer], **times: object) -> None:
+        (item_id,) = {ask.item_id for ask in asks}
+        for number in range(len(asks)):
+            pk = new_reservation_id(item_id)
+            told = ledger.reserve(item_id=item_id, reservation_id=pk, buyer_id=BUYERS_FROM + number, units=1).outcome
+            answers.append(Answer(item_id, told.value, 0.01, time.monotonic(), 1, str(pk)))
+        then(item_id)
+
+    return ask_all
+
+
+def test_a_store_that_is_restarted_after_the_rush_breaks_the_rehearsal_off(
+    coming: SaleItem, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a rush after which the store restarts, and no worker
+    def restarted(item_id: int) -> None:
+        store.hset(keys_of(item_id).item, "incarnation", "of the server before")
+
+    monkeypatch.setattr(course, "LEAD_SECONDS", 0.0)
+    monkeypatch.setattr(crowd, "first_word", lambda address, ask: "not_open")
+    monkeypatch.setattr(crowd, "ask_all", crowd_that_reserves(then=restarted))
+    # When the rehearsal goes on
+    with pytest.raises(CommandError, match="was restarted during the rehearsal") as broken_off:
+        call_command("sale_rehearsal", str(coming.sale_id), "--buyers", "50")
+    # Then it says so instead of a report
+    assert broken_off.value.returncode == 2
+    assert Rehearsal.objects.get().report is None
 
 
 class NotThisShop(BaseHTTPRequestHandler):
