@@ -83,8 +83,6 @@ def mark_and_remove(*, item_id: int) -> ArchiveOutcome:
         if not due or SaleItem.objects.filter(pk=item_id, archived_at=None).update(archived_at=Now()) != 1:
             return ArchiveOutcome.NOT_DUE
         failpoints.reach("archive.before_store")
-        # Everybody in it was told at the end.
-        remove_line(item_id=item_id)
         over_ms = int(archive_after().total_seconds() * 1000)
         word = ledger.archive(item_id=item_id, over_ms=over_ms)
         failpoints.reach("archive.after_store")
@@ -92,4 +90,7 @@ def mark_and_remove(*, item_id: int) -> ArchiveOutcome:
             log.error("item_not_archived", item_id=item_id, answer=word.value)
             transaction.set_rollback(True)
             return ArchiveOutcome.REFUSED
+        # Everybody in it was told at the end. The item goes first, since it says how many units the line waits for; a
+        # line without its item is counted anew when that is rebuilt.
+        remove_line(item_id=item_id)
     return ArchiveOutcome.ARCHIVED

@@ -33,12 +33,13 @@ from shop import failpoints
 from shop.models import Product
 from shop.times.timestamps import to_ms
 from tests.steps.at_once import at_once, run_and_close
-from tests.steps.buying import buyer_of
+from tests.steps.buying import buyer_of, new_buyers
 from tests.steps.crash import killed_at
 from tests.steps.item_journey import ItemJourney
 from tests.steps.operating import run_command
 from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product, units_in
+from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -234,6 +235,43 @@ def test_a_store_that_does_not_answer_leaves_the_sale_to_the_next_attempt(journe
     assert not SaleItem.objects.filter(archived_at__isnull=False).exists()
     assert tasks.archive_sales() == 1
     assert is_archived(journey)
+
+
+@pytest.fixture
+def with_line(journey: ItemJourney) -> ItemJourney:
+    """Another item, that is sold out and has somebody in its waiting list."""
+    item = make_item(make_other("oolong"), quantity=1, waiting_list=True)
+    with_line = ItemJourney(journey.own_store, item)
+    with_line.paid()
+    tasks.hand_on_units()
+    (buyer,) = new_buyers(1)
+    join(item, buyer)
+    let_days_pass(with_line)
+    return with_line
+
+
+@pytest.mark.parametrize(
+    "first", [{"return_value": Archived.NOT_OVER}, {"side_effect": StoreUnreachable("away")}], ids=["refused", "away"]
+)
+def test_a_sale_with_a_waiting_list_leaves_the_store_at_the_second_attempt_too(
+    with_line: ItemJourney, first: dict[str, Any]
+) -> None:
+    with mock.patch.object(ledger, "archive", **first):
+        tasks.archive_sales()
+    assert not is_archived(with_line)
+    assert with_line.is_clean()
+    assert archiving.archive(item_id=with_line.item_id) is ArchiveOutcome.ARCHIVED
+    assert is_archived(with_line)
+
+
+def test_a_waiting_list_that_a_killed_process_left_without_its_item_leaves_the_store_later(
+    with_line: ItemJourney,
+) -> None:
+    with killed_at("archive.after_store"):
+        archiving.archive(item_id=with_line.item_id)
+    assert keys_left(with_line)
+    assert archiving.archive(item_id=with_line.item_id) is ArchiveOutcome.ARCHIVED
+    assert is_archived(with_line)
 
 
 def test_two_processes_archive_once(journey: ItemJourney) -> None:
