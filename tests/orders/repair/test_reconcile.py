@@ -27,7 +27,9 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from shop.models import Product
+from shop.times.timestamps import from_ms
 from tests.steps.at_once import at_once
+from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.item_journey import ItemJourney
 from tests.steps.shop import make_item, make_product
 
@@ -103,6 +105,19 @@ def test_the_report_of_the_sale_says_when_an_item_was_compared(journey: ItemJour
     # It was unavailable since the first attempt.
     assert corrected.since == begun.began_at
     assert not StoreRepair.objects.filter(ended_at=None).exists()
+
+
+def test_an_item_that_was_drawn_is_compared_after_a_restart_and_not_rebuilt(
+    journey: ItemJourney, product: Product
+) -> None:
+    item = make_draw(make_other(product), quantity=3)
+    entered(item, 5)
+    assert drawn(item).drawn_at
+    # The opening that a step of the test moved, as the store has it.
+    opens_ms = int(item_state.terms(item_id=item.pk)["opens_ms"])
+    Sale.objects.filter(pk=item.sale_id).update(opens_at=from_ms(opens_ms))
+    journey.restart()
+    assert not reconcile.reconcile(item_id=item.pk).differed
 
 
 def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(journey: ItemJourney) -> None:
@@ -314,9 +329,12 @@ def test_fields_that_are_no_ids_stop_neither_the_reconcile_nor_the_audit(journey
         assert_watch_repairs(journey, reservations)
 
 
+def make_other(product: Product) -> Product:
+    return make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
+
+
 def second_item(journey: ItemJourney, product: Product) -> ItemJourney:
-    other = make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
-    return ItemJourney(journey.own_store, make_item(other, quantity=QUANTITY, per_buyer_max=2))
+    return ItemJourney(journey.own_store, make_item(make_other(product), quantity=QUANTITY, per_buyer_max=2))
 
 
 def test_an_item_that_cannot_be_reconciled_does_not_stop_the_next_and_is_logged_once(
