@@ -15,6 +15,7 @@ from orders.preflight.rehearsal_verdict import ENDINGS, findings_of, worst_of
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, usual_buyers
 from orders.rehearsal.running import run, start
 from seckill.models import Sale
+from shop.background.outages import one_line
 from shop.languages.kept_texts import in_readers_language
 
 
@@ -33,9 +34,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             rehearsal = self.begin(options["sale"], buyers=options["buyers"])
+            run(rehearsal, show=self.show_stage)
+            # Again, in case that `run` could not.
+            rehearsal.refresh_from_db()
         except DatabaseError as error:
-            raise CommandError(f"PostgreSQL does not answer: {' '.join(str(error).split())}", returncode=2) from None
-        run(rehearsal, show=self.show_stage)
+            raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
         if rehearsal.report is None:
             raise CommandError(in_readers_language(rehearsal.problem), returncode=2)
         console = Console(file=cast(IO[str], self.stdout))

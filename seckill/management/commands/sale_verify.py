@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from seckill.draw.verification import faults_of_file, faults_of_rows
 from seckill.models import Draw
+from shop.background.outages import one_line
 
 
 class Command(BaseCommand):
@@ -27,14 +29,17 @@ class Command(BaseCommand):
         parser.add_argument("--file", type=Path, help="a file that was downloaded from the page of the draw")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        draw = Draw.objects.filter(pk=options["sale"]).first()
-        if draw is None or draw.drawn_at is None:
-            raise CommandError("This sale has no draw that was carried out.", returncode=2)
-        faults = faults_of_rows(draw)
+        try:
+            draw = Draw.objects.filter(pk=options["sale"]).first()
+            if draw is None or draw.drawn_at is None:
+                raise CommandError("This sale has no draw that was carried out.", returncode=2)
+            faults = faults_of_rows(draw)
+        except DatabaseError as error:
+            raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
         if options["file"]:
             try:
                 faults += faults_of_file(draw, json.loads(options["file"].read_text()))
-            except (OSError, ValueError, TypeError, KeyError) as error:
+            except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
                 raise CommandError(f"Not a file of a draw: {error!r}", returncode=2) from None
         for fault in faults:
             self.stdout.write(fault)

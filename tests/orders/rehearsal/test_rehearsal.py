@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import Model
 from django.utils import timezone
 from pytest_django import Settings
@@ -179,6 +180,17 @@ def test_a_store_that_is_restarted_after_the_rush_breaks_the_rehearsal_off(
     # Then it says so instead of a report
     assert broken_off.value.returncode == 2
     assert Rehearsal.objects.get().report is None
+
+
+def test_a_rehearsal_whose_end_postgresql_does_not_take_is_no_broken_promise(
+    coming: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = mock.Mock(side_effect=OperationalError("server closed the connection\nunexpectedly"))
+    monkeypatch.setattr(Rehearsal, "go_on", gone)
+    monkeypatch.setattr(course.Course, "report", gone)
+    with pytest.raises(CommandError, match="PostgreSQL does not answer: server closed") as broken_off:
+        call_command("sale_rehearsal", str(coming.sale_id))
+    assert broken_off.value.returncode == 2
 
 
 class NotThisShop(BaseHTTPRequestHandler):

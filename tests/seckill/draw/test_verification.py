@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.test import Client
 
+from seckill.management.commands import sale_verify
 from seckill.models import Draw, DrawEntry, SaleItem
 from shop.models import Product
 from tests.steps.drawing import drawn, entered, in_order, make_draw
@@ -113,6 +116,21 @@ def test_the_command_finds_rows_that_were_changed(draw: Draw, column: str) -> No
         case _:
             rows.update(**{column: 2})
     assert verify(draw) == 1
+
+
+@pytest.mark.parametrize("damage", [{"units": None}, {"entries": [7]}, {"seed": "zz"}])
+def test_a_file_that_is_none_of_a_draw_is_not_checked(draw: Draw, downloaded: Path, damage: dict[str, Any]) -> None:
+    downloaded.write_text(json.dumps(json.loads(downloaded.read_text()) | damage))
+    with pytest.raises(CommandError, match="Not a file of a draw") as refusal:
+        verify(draw, file=downloaded)
+    assert refusal.value.returncode == 2
+
+
+def test_a_draw_is_not_checked_while_postgresql_is_away(draw: Draw) -> None:
+    away = OperationalError("connection refused")
+    with mock.patch.object(sale_verify, "faults_of_rows", side_effect=away), pytest.raises(CommandError) as refusal:
+        verify(draw)
+    assert (refusal.value.returncode, str(refusal.value)) == (2, "PostgreSQL does not answer: connection refused")
 
 
 def test_a_draw_that_was_not_carried_out_is_not_checked(product: Product) -> None:
