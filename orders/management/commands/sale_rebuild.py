@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
+from orders.life.intake import ServerReplaced
 from orders.management.commands.sale_audit import away, items_named, show_progress
 from orders.repair.reconcile import StillDiffers, collect_reservations, reconcile
 from orders.repair.replaced_database import end_what_ended_in_the_store
@@ -55,6 +56,10 @@ class Command(BaseCommand):
                 self.rebuild(item_ids=options["items"], from_nothing=options["from_nothing"])
         except (StoreUnreachable, DatabaseError) as error:
             raise CommandError(f"{away(error)} Run it again when it answers; the shop tries by itself too.") from None
+        except ServerReplaced as error:
+            raise CommandError(
+                f"The reservation store was restarted meanwhile ({error}). Run it again; the shop tries by itself too."
+            ) from None
 
     def bring_back_orders(self, *, item_ids: list[int]) -> None:
         for item in items_named(item_ids):
@@ -67,14 +72,16 @@ class Command(BaseCommand):
         with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
             for item in items:
                 bar = progress.add_task(f"{item.pk} {item}", total=None)
-                if bring_back(item_id=item.pk):
-                    self.stdout.write(f"item {item.pk}: brought back from the archive")
                 try:
-                    result = reconcile(
-                        item_id=item.pk,
-                        rebuild=from_nothing,
-                        report_progress=partial(show_progress, progress, bar),
-                    )
+                    # Under one lock, so that the item is not archived in between.
+                    with item_lock(item_id=item.pk):
+                        if bring_back(item_id=item.pk):
+                            self.stdout.write(f"item {item.pk}: brought back from the archive")
+                        result = reconcile(
+                            item_id=item.pk,
+                            rebuild=from_nothing,
+                            report_progress=partial(show_progress, progress, bar),
+                        )
                 except StillDiffers as error:
                     raise CommandError(
                         f"The figures of sale item {item.pk} do not add up even after a rebuild, so it stays "

@@ -1,6 +1,6 @@
 """A sale that was over long ago leaves the store, whatever interrupts that, and PostgreSQL has its final figures."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from threading import Event
 from typing import Any
@@ -20,6 +20,7 @@ from orders.payments import late_money
 from orders.payments.late_money import LatePaymentOutcome
 from orders.repair import archiving
 from orders.repair.archiving import ArchiveOutcome
+from orders.repair.audit import Audit, audit
 from orders.repair.stock_audit import audit_stock
 from seckill import ledger
 from seckill.changes.journal import make_change, record_pending
@@ -345,6 +346,26 @@ def test_an_archived_sale_can_be_brought_back(journey: ItemJourney) -> None:
     assert tasks.archive_sales() == 0, "it stays as long as any other"
     (change,) = move_end(journey)
     assert change.status == SaleChange.Status.APPLIED
+
+
+def test_a_sale_that_is_archived_while_staff_rebuild_it_is_brought_back(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+    rebuild: Future[str]
+    waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = "
+
+    def audit_while_the_rebuild_waits(**arguments: Any) -> Audit:
+        nonlocal rebuild
+        rebuild = pool.submit(run_and_close(run_command), "sale_rebuild", str(journey.item_id))
+        with connection.cursor() as cursor:
+            while not rebuild.done() and cursor.rowcount != 1:
+                cursor.execute(f"{waits}(SELECT oid FROM pg_database WHERE datname = current_database())")
+        return audit(**arguments)
+
+    with mock.patch.object(archiving, "audit", audit_while_the_rebuild_waits), ThreadPoolExecutor(1) as pool:
+        assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.ARCHIVED
+        assert "brought back from the archive" in rebuild.result()
+    assert SaleItem.objects.filter(pk=journey.item_id, archived_at=None).exists()
+    assert journey.is_clean()
 
 
 def test_a_sale_that_was_brought_back_halfway_is_rebuilt_by_the_sweep(journey: ItemJourney) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.db import DataError
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -435,6 +436,13 @@ def test_a_store_that_changes_while_reservations_are_collected_is_not_verified(j
         reconcile.reconcile(item_id=journey.item_id)
     assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     assert_watch_repairs(journey, reservations)
+
+
+def test_operators_hear_that_the_store_was_restarted_while_they_rebuild(journey: ItemJourney) -> None:
+    journey.reserved()
+    replaced = mock.patch.object(item_state, "incarnation", return_value="0" * 40)
+    with replaced, pytest.raises(CommandError, match="restarted meanwhile .* Run it again"):
+        call_command("sale_rebuild", str(journey.item_id))
 
 
 def test_a_store_that_changes_again_meanwhile_is_not_verified(journey: ItemJourney) -> None:
