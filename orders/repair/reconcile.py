@@ -190,8 +190,9 @@ def is_repairable(*, item_id: int) -> bool:
 
 def expected_terms(*, item_id: int) -> ledger.Terms:
     """The terms after the last change that the store has applied, so without units that are still to be added."""
-    item = SaleItem.objects.select_related("sale").get(pk=item_id)
-    return replace(terms_of(item), quantity=journal.store_quantity(item_id=item_id))
+    terms = terms_of(SaleItem.objects.select_related("sale").get(pk=item_id))
+    closes_ms = journal.store_closes_ms(item_id=item_id) or terms.closes_ms
+    return replace(terms, quantity=journal.store_quantity(item_id=item_id), closes_ms=closes_ms)
 
 
 def republish(*, item_id: int) -> None:

@@ -45,6 +45,7 @@ from shop.background import outages
 from shop.databases.database_clock import database_now
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
+from shop.times.timestamps import to_ms
 
 log = structlog.get_logger(__name__)
 
@@ -302,3 +303,13 @@ def store_quantity(*, item_id: int) -> int | None:
         SaleItem.objects.annotate(in_store=in_store).values_list("in_store", flat=True).get(pk=item_id)
     )
     return quantity
+
+
+def store_closes_ms(*, item_id: int) -> int | None:
+    """The end that the store was last told for this item; None if the end was never changed.
+
+    *End now* ends each item of a sale at a moment of its own, and the sale has the latest of them.
+    """
+    told = SaleChange.objects.filter(item_id=item_id, status=Status.APPLIED, kind__in=(Kind.MOVE_END, Kind.END_NOW))
+    closes_at = told.order_by("pk").values_list("closes_at", flat=True).last()
+    return to_ms(closes_at) if closes_at else None

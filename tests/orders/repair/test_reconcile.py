@@ -26,6 +26,7 @@ from seckill.changes import journal
 from seckill.items import item_state
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
+from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from shop.times.timestamps import from_ms
@@ -119,6 +120,36 @@ def test_an_item_that_was_drawn_is_compared_after_a_restart_and_not_rebuilt(
     Sale.objects.filter(pk=item.sale_id).update(opens_at=from_ms(opens_ms))
     journey.restart()
     assert not reconcile.reconcile(item_id=item.pk).differed
+
+
+def test_items_that_staff_ended_one_after_another_are_compared_after_a_restart_and_not_rebuilt(
+    journey: ItemJourney, product: Product
+) -> None:
+    # Given a sale of two items
+    first = make_item(make_other(product), published=False)
+    oolong = make_other(product, "oolong").variants.get()
+    SaleItem.objects.create(sale=first.sale, variant=oolong, quantity=4, price_minor=1900)
+    publish_sale(sale_id=first.sale_id)
+    items = list(SaleItem.objects.filter(sale=first.sale).values_list("pk", flat=True))
+
+    def ends() -> list[str]:
+        return [item_state.terms(item_id=item_id)["closes_ms"] for item_id in items]
+
+    # When the store ends the second one a moment after the first one
+    with mock.patch.object(journal, "apply_pending"):
+        journal.make_change(kind=SaleChange.Kind.END_NOW, sale_id=first.sale_id, reason="over", made_by=None)
+    for item_id in items:
+        journal.apply_pending(item_id=item_id)
+        before_ms = ledger.clock_ms(item_id=item_id)
+        while ledger.clock_ms(item_id=item_id) == before_ms:
+            pass
+    ended = ends()
+    assert ended[0] < ended[1]
+    # Then a restart finds both as they should be, and a rebuild keeps both ends
+    journey.restart()
+    assert not any(reconcile.reconcile(item_id=item_id).differed for item_id in items)
+    assert all(reconcile.reconcile(item_id=item_id, rebuild=True).rebuilt for item_id in items)
+    assert ends() == ended
 
 
 def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(journey: ItemJourney) -> None:
@@ -330,8 +361,8 @@ def test_fields_that_are_no_ids_stop_neither_the_reconcile_nor_the_audit(journey
         assert_watch_repairs(journey, reservations)
 
 
-def make_other(product: Product) -> Product:
-    return make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
+def make_other(product: Product, slug: str = "biluochun") -> Product:
+    return make_product(name=slug, slug=slug, price_minor=9900, category=product.category)
 
 
 def second_item(journey: ItemJourney, product: Product) -> ItemJourney:
