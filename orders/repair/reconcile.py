@@ -123,11 +123,11 @@ def reconcile(
         if replaced:
             # First, since others may have their units.
             result.ended = replaced_database.end_what_ended_in_the_store(item_id=item_id)
-            # Drain the outbox first, so that `collected` counts only orders that PostgreSQL once had.
-            intake.drain_all(item_id=item_id)
-        result.collected = collect_reservations(item_id=item_id, incarnation=incarnation)
+        result.collected = intake.drain_all(item_id=item_id)
+        lost = collect_lost_orders(item_id=item_id, incarnation=incarnation)
+        result.collected += lost
         if replaced:
-            replaced_database.list_what_is_lost(item_id=item_id, ended=result.ended, brought_back=result.collected)
+            replaced_database.list_what_is_lost(item_id=item_id, ended=result.ended, brought_back=lost)
         finish_changes(item_id=item_id)
         repairable = not rebuild and is_repairable(item_id=item_id)
         if not repairable or not try_repair(item_id=item_id, result=result, report_progress=report_progress):
@@ -196,7 +196,7 @@ def expected_terms(*, item_id: int) -> ledger.Terms:
 
 
 def republish(*, item_id: int) -> None:
-    """Wipe the item and publish its terms again, unverified. Call `collect_reservations` first."""
+    """Wipe the item and publish its terms again, unverified. Make orders of all reservations first."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     item_state.wipe(item_id=item_id)
@@ -206,15 +206,17 @@ def republish(*, item_id: int) -> None:
     put_note(item_id)
 
 
-def collect_reservations(*, item_id: int, incarnation: str) -> int:
-    """Create the orders that only the store knows of: outbox entries, then holds without an entry. Returns how many.
+def collect_lost_orders(*, item_id: int, incarnation: str) -> int:
+    """Create the orders that only a hold is left of, neither an entry nor an order. Returns how many.
 
     `incarnation` is that of the store's server, read before. Call `accept_only` with it first. Raises ServerReplaced.
     """
-    count = intake.drain_all(item_id=item_id)
+    count = 0
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
     for portion in item_state.all_holds(item_id=item_id):
         live = {UUID(name): hold for name, hold in portion.items() if hold is not None and hold.state != "ended"}
+        # The sale may go on (sale_rebuild --lost-orders): the entry of a new hold becomes its order now.
+        intake.drain_all(item_id=item_id)
         known = Order.objects.filter(reservation_id__in=live).values_list("reservation_id", flat=True)
         new_orders = [
             intake.NewOrder(

@@ -11,7 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from orders.life.intake import ServerReplaced
 from orders.management.commands.sale_audit import away, items_named, show_progress
-from orders.repair.reconcile import StillDiffers, collect_reservations, reconcile
+from orders.repair.reconcile import StillDiffers, collect_lost_orders, reconcile
 from orders.repair.replaced_database import end_what_ended_in_the_store
 from orders.units.taken import accept_only
 from seckill.items import item_state
@@ -106,4 +106,4 @@ def bring_back_lost_orders(*, item_id: int) -> tuple[int, int]:
         ended = end_what_ended_in_the_store(item_id=item_id)
         incarnation = item_state.incarnation(item_id=item_id)
         accept_only(item_id=item_id, incarnation=incarnation)
-        return collect_reservations(item_id=item_id, incarnation=incarnation), ended
+        return collect_lost_orders(item_id=item_id, incarnation=incarnation), ended

@@ -256,9 +256,7 @@ BUGS = [
     ),
     Bug(
         "a reconcile leaves the entries of other workers where they are",
-        in_function(
-            reconcile, "collect_reservations", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"
-        ),
+        in_function(intake, "drain_all", "outbox.read_all(", "outbox.read_batch("),
         a_worker_dies_and_the_store_is_mended,
     ),
     Bug(

@@ -431,7 +431,7 @@ def test_an_item_with_wrong_counters_or_terms_is_rebuilt(journey: ItemJourney) -
 def test_killed_at_any_step_it_is_unavailable_and_the_next_attempt_goes_on(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
-    for step in ("collect_reservations", "is_repairable", "republish", "repair_holds", "repair_batch"):
+    for step in ("collect_lost_orders", "is_repairable", "republish", "repair_holds", "repair_batch"):
         journey.client.delete(journey.keys.item)
         with mock.patch.object(reconcile, step, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
             tasks.watch_store()

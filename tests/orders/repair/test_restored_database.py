@@ -1,5 +1,6 @@
 """PostgreSQL was restored from a backup: what the store and the payment company still know is brought back."""
 
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,9 +16,12 @@ from orders.payments import inbox
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
+from seckill.items import item_state
+from seckill.ledger_words import Hold
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.steps.buying import let_deadlines_pass, order_of, signed_in
+from tests.steps.buying import let_deadlines_pass, order_of, reserve_often, signed_in
+from tests.steps.operating import run_command
 from tests.steps.paying import message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
 from tests.steps.store import figures
@@ -156,6 +160,27 @@ def test_an_order_that_ended_after_the_backup_makes_room_for_one_that_is_lost(
     assert Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=rival).count() == 5
     assert figures(item) == (0, 5, 0, 5)
     assert is_clean(item)
+
+
+def test_reservations_that_are_on_their_way_are_no_lost_orders(
+    item: SaleItem, event: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a sale that goes on: one reservation is not an order yet, and one is made while the holds are read
+    forget_order(item)
+    made = reserve_often(item)
+
+    def holds_beside_buyers(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
+        made.extend(reserve_often(item))
+        yield from all_holds(item_id=item_id)
+
+    all_holds = item_state.all_holds
+    monkeypatch.setattr(item_state, "all_holds", holds_beside_buyers)
+    # When the orders are brought back that PostgreSQL has lost
+    assert "1 orders brought back" in run_command("sale_rebuild", str(item.pk), "--lost-orders")
+    # Then these two are orders like others
+    (logged,) = [record.msg for record in caplog.records if "holds_without_entry" in str(record.msg)]
+    assert not any(str(reservation_id) in str(logged) for reservation_id in made)
+    assert {status_by_reservation(reservation_id) for reservation_id in made} == {OrderStatus.AWAITING_PAYMENT}
 
 
 def test_a_payment_without_an_event_is_recorded_by_staff_after_the_deadline(
