@@ -25,10 +25,10 @@ MARKS = {Verdict.GOOD: ("✓", "green"), Verdict.WARNING: ("!", "yellow"), Verdi
 class Command(BaseCommand):
     help = (
         "Looks at everything that must be so before a sale opens: window, terms, translations, settings, durability "
-        "and memory of both stores, clocks, stock, workers and beat, how long its orders take, the load, public pages, "
-        "limits, payments and mails. Each line is good (✓), a warning (!) or a "
-        "stop (✗), with what to do. Changes nothing. Exit code 0: no stop; 1: at least one; 2: no such sale, or "
-        "PostgreSQL is away."
+        "of both stores, memory of the reservation store, clocks, stock, admission, workers and beat, how long its "
+        "orders take, the load, public pages, limits, payments, mails and the last rehearsal. Each line is good (✓), a "
+        "warning (!) or a stop (✗), with what to do. Changes nothing. Exit code 0: no stop; 1: at least one; 2: no "
+        "such sale, PostgreSQL is away, or with --mail-to the broker or the cache is."
     )
     # It looks at them itself, one line each.
     requires_system_checks = ()
