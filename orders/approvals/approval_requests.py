@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -16,6 +17,8 @@ from orders.models import ApprovalRequest, waiting_requests
 
 Kind = ApprovalRequest.Kind
 Status = ApprovalRequest.Status
+# Of these there is at most one for each change and subject.
+NOT_OVER = (Status.WAITING, Status.APPROVED)
 
 RIGHTS = {
     Kind.REFUND: "orders.change_order",
@@ -34,9 +37,15 @@ def ask(
     reason: str,
     asked_by: User,
 ) -> ApprovalRequest | None:
-    """The request; None if another one for the same change still waits. The same `request_id` makes one request."""
+    """The request; None if another one for the same change still waits. The same `request_id` makes one request.
+
+    A form that is sent again with other details, or after its request is over, asks for another one.
+    """
     with transaction.atomic():
         expire_late()
+        is_same = Q(subject_id=subject_id, details=details, status__in=NOT_OVER)
+        if ApprovalRequest.objects.filter(~is_same, pk=request_id).exists():
+            request_id = uuid4()
         ApprovalRequest.objects.bulk_create(
             [
                 ApprovalRequest(

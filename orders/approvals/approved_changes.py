@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from orders.approvals.approval_requests import Kind, Status, expire_late
 from orders.life import lifecycle
-from orders.life.lifecycle import RefundOutcome
 from orders.models import ApprovalRequest, Refund
 from orders.refund_records import RefundRequest
 from seckill.changes.journal import make_change
@@ -69,9 +68,18 @@ def carry_out_approved() -> int:
 
 
 def refund(approval: ApprovalRequest) -> None:
+    """A refund with the request's id is the approved one only if it has its amount."""
+    made = Refund.objects.filter(pk=approval.pk)
+    if not made.exists():
+        make_approved_refund(approval)
+    if not made.filter(order_id=approval.subject_id, amount_minor=approval.details["amount_minor"]).exists():
+        raise NoLongerPossible(_("Nothing was refunded: the order has changed meanwhile."))
+
+
+def make_approved_refund(approval: ApprovalRequest) -> None:
     details = approval.details
     if details["is_all"]:
-        done = lifecycle.refund(
+        lifecycle.refund(
             order_id=approval.subject_id,
             refund_id=approval.pk,
             amount_minor=details["amount_minor"],
@@ -79,9 +87,7 @@ def refund(approval: ApprovalRequest) -> None:
             reason=approval.reason,
             made_by=approval.asked_by,
         )
-        if done or Refund.objects.filter(pk=approval.pk).exists():
-            return
-        raise NoLongerPossible(_("Nothing was refunded: the order has changed meanwhile."))
+        return
     request = RefundRequest(
         refund_id=approval.pk,
         amount_minor=details["amount_minor"],
@@ -90,9 +96,7 @@ def refund(approval: ApprovalRequest) -> None:
         reason=approval.reason,
         made_by=approval.asked_by,
     )
-    outcome = lifecycle.refund_amount(order_id=approval.subject_id, request=request)
-    if outcome not in (RefundOutcome.STARTED, RefundOutcome.REPEATED):
-        raise NoLongerPossible(_("Nothing was refunded: the order has changed meanwhile."))
+    lifecycle.refund_amount(order_id=approval.subject_id, request=request)
 
 
 def add_units(approval: ApprovalRequest) -> str:
@@ -108,6 +112,10 @@ def add_units(approval: ApprovalRequest) -> str:
         )
     except CannotChange as refusal:
         raise NoLongerPossible(str(refusal)) from refusal
+    if (change.kind, change.units) != (SaleChange.Kind.ADD_UNITS, approval.details["units"]):
+        raise NoLongerPossible(
+            _("These units were not added: other ones were added with the same form. Ask for them again.")
+        )
     if change.status == SaleChange.Status.REFUSED:
         raise NoLongerPossible(result_message(change))
     return result_message(change)

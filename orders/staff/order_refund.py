@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from orders.approvals.approval_bounds import refund_needs_another
-from orders.approvals.approval_requests import Kind, ask, said_of
+from orders.approvals.approval_requests import NOT_OVER, Kind, ask, said_of
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
-from orders.models import BY_HAND, SOLD, Order, Refund
+from orders.models import BY_HAND, SOLD, ApprovalRequest, Order, Refund
 from orders.refund_records import RefundRequest, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text
 from shop.prices.money import to_decimal, to_minor, to_text
@@ -32,10 +32,14 @@ OTHER_AMOUNT = gettext_lazy(
     "The units that go back on sale cost %(price)s, and you refund %(amount)s. Correct the amount or the units, or "
     "tick below that you want it so."
 )
+OTHER_REQUEST = gettext_lazy(
+    "This form has asked for a refund of %(amount)s already, which another person has to approve. Press the button "
+    "once more if you want this one as well."
+)
 
 
 class RefundForm(forms.Form):
-    """Filled with all that is left. `refund_id` makes a form that is sent twice one refund."""
+    """Filled with all that is left. `refund_id` makes a form that is sent twice one refund, or one request for it."""
 
     refund_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     amount = forms.DecimalField(
@@ -109,7 +113,10 @@ class RefundForm(forms.Form):
         """Units go back on sale for their price, with or without the delivery. Another amount is asked about again."""
         sent: dict[str, Any] = super().clean() or {}
         amount_minor = sent.get("amount")
-        if self.errors or not sent["units_back"] or amount_minor == self.left_minor:
+        if self.errors:
+            return sent
+        self.check_request()
+        if not sent["units_back"] or amount_minor == self.left_minor:
             return sent
         back = [(line, sent[units_name(line.pk)] or 0) for line in self.lines if line.sale_item_id is None]
         price_minor = sum(units * line.unit_price_minor for line, units in back)
@@ -125,6 +132,28 @@ class RefundForm(forms.Form):
                 }
             )
         return sent
+
+    def check_request(self) -> None:
+        """After the browser's Back, a form that waits for an approval can have other figures: they need another id."""
+        of_form = ApprovalRequest.objects.filter(
+            pk=self.cleaned_data["refund_id"], kind=Kind.REFUND, status__in=NOT_OVER
+        )
+        if asked := of_form.exclude(subject_id=self.order.pk, details=self.details).first():
+            self.data = {**self.data, "refund_id": str(uuid4())}
+            amount = amount_text(asked.details["amount_minor"], asked.details["currency"])
+            raise ValidationError(OTHER_REQUEST % {"amount": amount})
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What another person approves."""
+        sent, order = self.cleaned_data, self.order
+        return {
+            "amount_minor": sent["amount"],
+            "currency": order.currency,
+            "is_all": sent["amount"] == self.left_minor and order.status in SOLD,
+            "units": {str(line.pk): sent.get(units_name(line.pk)) or 0 for line in self.lines},
+            "units_back": sent["units_back"],
+        }
 
 
 def units_name(line_id: int) -> str:
@@ -151,19 +180,12 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
 def ask_another(request: HttpRequest, form: RefundForm) -> tuple[str, int]:
     """Ask for the approval that the refund needs, and say so, with the level of the message."""
     sent, order = form.cleaned_data, form.order
-    details = {
-        "amount_minor": sent["amount"],
-        "currency": order.currency,
-        "is_all": sent["amount"] == form.left_minor and order.status in SOLD,
-        "units": {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines},
-        "units_back": sent["units_back"],
-    }
     asked = ask(
         request_id=sent["refund_id"],
         kind=Kind.REFUND,
         subject_id=order.pk,
         subject=str(order),
-        details=details,
+        details=form.details,
         reason=sent["reason"],
         asked_by=cast(User, request.user),
     )

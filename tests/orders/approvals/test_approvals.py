@@ -16,7 +16,9 @@ from pytest_django import Settings
 from orders.approvals.approval_requests import decide
 from orders.approvals.approved_changes import carry_out, carry_out_approved
 from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
 from orders.models import ApprovalRequest, Order, OrderStatus, Refund
+from orders.refund_records import RefundRequest
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.store import durability
@@ -161,8 +163,79 @@ def test_a_form_that_is_sent_twice_asks_once_and_a_second_request_waits_for_the_
     same = {"refund_id": str(uuid4())}
     ask_refund(first, paid, **same)
     ask_refund(first, paid, **same)
-    assert ask_refund(second, paid) == ["A request for this already waits for another person. No second one was made."]
+    assert ask_refund(second, paid) == [ANOTHER_WAITS]
     assert str(only_request().pk) == same["refund_id"]
+
+
+ANOTHER_WAITS = "A request for this already waits for another person. No second one was made."
+
+
+@pytest.mark.parametrize("amount", ["5.00", "15.00"])
+def test_the_form_of_a_request_refunds_no_other_amount_until_it_was_shown_again(
+    first: User, second: User, paid: Order, amount: str
+) -> None:
+    client, page = signed_in(first), f"{ORDERS}{paid.pk}/refund/now/"
+    form = {"refund_id": str(uuid4()), "amount": "19.00", "reason": "broken"}
+    client.post(page, form)
+    asked_again = client.post(page, form | {"amount": amount})
+    assert asked_again.context["form"].non_field_errors() == [
+        "This form has asked for a refund of 19.00 CNY already, which another person has to approve. Press the button "
+        "once more if you want this one as well."
+    ]
+    assert not Refund.objects.exists()
+    new_id = asked_again.context["form"]["refund_id"].value()
+    said = messages_on(client.post(page, form | {"amount": amount, "refund_id": new_id}))
+    if amount == "15.00":
+        assert said == [ANOTHER_WAITS]
+        assert not Refund.objects.exists()
+        return
+    assert [(str(refund.pk), refund.amount_minor) for refund in Refund.objects.all()] == [(new_id, 500)]
+    assert "no longer possible" in messages_on(decision(second, only_request()))[0]
+    assert Refund.objects.get().amount_minor == 500
+
+
+@pytest.mark.parametrize("asked", ["19.00", "15.00"])
+def test_an_approval_does_not_count_a_refund_of_another_amount_as_its_own(
+    first: User, second: User, paid: Order, asked: str
+) -> None:
+    ask_refund(first, paid, asked)
+    other = RefundRequest(refund_id=only_request().pk, amount_minor=500, units_of_line={}, units_back=False)
+    assert lifecycle.refund_amount(order_id=paid.pk, request=other) is RefundOutcome.STARTED
+    assert "no longer possible" in messages_on(decision(second, only_request()))[0]
+    assert only_request().status == Status.REFUSED
+    assert Refund.objects.get().amount_minor == 500
+
+
+def test_the_form_of_a_request_that_was_declined_asks_anew(first: User, second: User, paid: Order) -> None:
+    same = {"refund_id": str(uuid4())}
+    ask_refund(first, paid, **same)
+    decision(second, only_request(), "decline")
+    ask_refund(first, paid, **same)
+    ask_refund(first, paid, **same)
+    assert list(ApprovalRequest.objects.order_by("asked_at").values_list("status", flat=True)) == [
+        *(Status.DECLINED, Status.WAITING),
+    ]
+
+
+def test_an_approval_of_units_does_not_count_others_that_the_same_form_has_added(
+    first: User, second: User, item: SaleItem
+) -> None:
+    same = {"token": str(uuid4())}
+    ask_units(first, item, 50, **same)
+    ask_units(first, item, 5, **same)
+    assert counters_of(item).quantity == 10
+    assert messages_on(decision(second, only_request())) == [
+        "Approved, but no longer possible. These units were not added: other ones were added with the same form. Ask "
+        "for them again."
+    ]
+    assert (counters_of(item).quantity, only_request().status) == (10, Status.REFUSED)
+
+
+def test_a_second_number_of_units_above_the_bound_is_not_said_to_wait(first: User, item: SaleItem) -> None:
+    same = {"token": str(uuid4())}
+    ask_units(first, item, 50, **same)
+    assert ask_units(first, item, 60, **same) == [ANOTHER_WAITS]
+    assert only_request().details["units"] == 50
 
 
 def test_an_approval_is_refused_if_the_order_has_changed_since(first: User, second: User, paid: Order) -> None:
