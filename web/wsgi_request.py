@@ -9,6 +9,8 @@ from granian.rsgi import Scope
 
 # No client can send this name.
 REPEATED = " repeated"
+# Headers that come in several fields from HTTP/2 (RFC 9113, 8.2.3) and from HAProxy behind a CDN; and what joins them.
+IN_PARTS = {"cookie": "; ", "x-forwarded-for": ","}
 # Status, headers and body.
 RawAnswer = tuple[int, list[tuple[str, str]], bytes]
 
@@ -36,18 +38,20 @@ def bare_environ(*, method: str, path: str, server_name: str, server_port: str) 
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers by name, read once for all that answers before Django. Host and cookies are those of `environ_of`.
+    """The headers by name, read once for all that answers before Django. Host and IN_PARTS are those of `environ_of`.
 
     With REPEATED if another one came twice: Django joins its values, which only a view takes into account.
     """
     items = scope.headers.items()
     headers = dict(items)
     if len(headers) != len(items):
-        # HTTP/2 allows a field for each cookie (RFC 9113, 8.2.3).
-        cookies = [value for name, value in items if name == "cookie"]
-        if cookies:
-            headers["cookie"] = "; ".join(cookies)
-        if len(headers) != len(items) - max(len(cookies) - 1, 0):
+        repeated = len(items) - len(headers)
+        for part_name, joint in IN_PARTS.items():
+            parts = [value for name, value in items if name == part_name]
+            if len(parts) > 1:
+                headers[part_name] = joint.join(parts)
+                repeated -= len(parts) - 1
+        if repeated:
             headers[REPEATED] = ""
     if authority := scope.authority:
         headers["host"] = authority
@@ -69,8 +73,8 @@ def environ_of(scope: Scope) -> dict[str, Any]:
         key = name.upper().replace("-", "_")
         if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             key = f"HTTP_{key}"
-        joined = "; " if key == "HTTP_COOKIE" else ","
-        environ[key] = f"{environ[key]}{joined}{value}" if key in environ and key != "HTTP_HOST" else value
+        joint = IN_PARTS.get(name, ",")
+        environ[key] = f"{environ[key]}{joint}{value}" if key in environ and key != "HTTP_HOST" else value
     # A host in the address counts and the header beside it does not (RFC 9112, 3.2.2). HTTP/2 has no such header.
     if scope.authority:
         environ["HTTP_HOST"] = scope.authority

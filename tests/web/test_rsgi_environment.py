@@ -70,6 +70,16 @@ def test_cookies_in_two_fields_are_one_header_for_memory_too() -> None:
         assert (read_call(scope, path, found, b"") is not None) is is_ordinary
 
 
+def test_the_addresses_of_two_proxies_in_two_fields_are_one_header_of_an_ordinary_call() -> None:
+    path, headers = "/api/v1/sale-items/7/live/", [("x-forwarded-for", "192.0.2.1"), ("x-forwarded-for", "192.0.2.2")]
+    cookies = [("cookie", "django_language=en"), ("cookie", "a=b")]
+    for more, is_ordinary in (([], True), (cookies, True), ([("accept", "*/*")] * 2, False)):
+        scope = scope_of(path, headers=[*headers, *more], query_string="")
+        found = headers_of(scope)
+        assert found["x-forwarded-for"] == environ_of(scope)["HTTP_X_FORWARDED_FOR"] == "192.0.2.1,192.0.2.2"
+        assert (read_call(scope, path, found, b"") is not None) is is_ordinary
+
+
 def test_a_header_with_an_underscore_is_dropped() -> None:
     assert "HTTP_X_FORWARDED_PROTO" not in request("/", headers=[("x_forwarded_proto", "https")]).META
 
