@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
 from django.db import InterfaceError, OperationalError, connections
+from psycopg.pq import ConnStatus
 
 from shop.configuration.database_connections import REPLICA
+from shop.databases.kept_connections import ANSWER_SECONDS, answers
 from shop.databases.statement_limits import exceeds_limit
 
 log = structlog.get_logger(__name__)
@@ -79,7 +81,7 @@ def may_lag(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
     @wraps(function)
     def read(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        if REPLICA not in connections.settings or not replica.may_be_asked():
+        if REPLICA not in connections.settings or not replica.may_be_asked() or is_silent():
             return function(*args, **kwargs)
         token = _alias.set(REPLICA)
         try:
@@ -99,3 +101,23 @@ def may_lag(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         return function(*args, **kwargs)
 
     return read
+
+
+def is_silent() -> bool:
+    """Whether the replica does not answer on the connection that this thread has kept from another request. Then it is
+    closed, and the replica is away.
+
+    Asked once a request, in place of Django's health check, which would wait for a frozen server without end.
+    """
+    kept: Any = connections[REPLICA]
+    if kept.connection is None or kept.health_check_done:
+        return False
+    if answers(kept.connection):
+        kept.health_check_done = True
+        return False
+    # A server that was started again has ended its connections, and takes new ones.
+    has_ended = kept.connection.pgconn.status != ConnStatus.OK
+    kept.close()
+    if not has_ended:
+        replica.failed(TimeoutError(f"no answer on a kept connection within {ANSWER_SECONDS:.0f} s"))
+    return not has_ended

@@ -1,11 +1,14 @@
 """Pages of the catalogue come from a replica, which may lag; what a buyer or a sale depends on never does."""
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError
+from django.db import OperationalError, close_old_connections, connections
 from django.db.models import QuerySet
 from django.test import Client
 from rest_framework.test import APIClient
@@ -14,6 +17,7 @@ from structlog.testing import capture_logs
 from orders.models import OrderLine
 from orders.staff.order_table import OrderLineTable
 from shop.databases import replica as replica_module
+from shop.databases.kept_connections import ANSWER_SECONDS, answers
 from shop.databases.replica import ReplicaState, may_lag, reading_alias
 from shop.http.problems import is_outage
 from shop.models import Category, Product, SearchEntry
@@ -132,6 +136,48 @@ def test_without_its_replica_the_shop_reads_from_the_primary_and_says_so_once(pa
     with mock.patch.object(replica_module.replica, "_next_try_s", 0.0), capture_logs() as logs:
         name_on("/products/")
     assert [line["event"] for line in logs if line["event"].startswith("replica")] == ["replica_back"]
+
+
+def replica_session() -> int:
+    with connections["replica"].cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("product")
+def test_a_replica_that_is_silent_on_a_kept_connection_is_away_after_two_seconds() -> None:
+    assert name_on("/products/") == "Longjing old"
+    session = replica_session()
+    os.kill(session, signal.SIGSTOP)
+    try:
+        close_old_connections()  # As each request begins.
+        began_s = time.monotonic()
+        with capture_logs() as logs:
+            assert {name_on(path) for path in PAGES} == {"Longjing new"}
+        assert time.monotonic() - began_s < 3 * ANSWER_SECONDS
+        assert [line["event"] for line in logs if line["event"].startswith("replica")] == ["replica_away"]
+    finally:
+        os.kill(session, signal.SIGCONT)
+
+
+@pytest.mark.usefixtures("product")
+def test_a_replica_that_has_ended_a_kept_connection_is_asked_on_a_new_one(pair: Pair) -> None:
+    assert name_on("/products/") == "Longjing old"
+    session = replica_session()
+    pair.standby.tell(f"SELECT pg_terminate_backend({session}, 10000)")
+    close_old_connections()
+    assert name_on("/products/") == "Longjing old"
+    assert replica_session() != session
+
+
+@pytest.mark.usefixtures("product")
+def test_a_kept_connection_to_the_replica_is_tried_once_a_request() -> None:
+    name_on("/products/")
+    close_old_connections()
+    with mock.patch.object(replica_module, "answers", wraps=answers) as tried:
+        assert {name_on(path) for path in PAGES} == {"Longjing old"}
+    assert tried.call_count == 1
 
 
 @pytest.mark.usefixtures("product")
