@@ -64,7 +64,9 @@ def databases(
         # Closed after each request and task: sessions of the server are few where a pooler is wanted.
         found[DIRECT] = {**straight(parsed[DIRECT]), "CONN_MAX_AGE": 0, "TEST": {"MIRROR": "default"}}
     if REPLICA in parsed:
-        found[REPLICA] = {**pooled(parsed[REPLICA]), "TEST": {"MIRROR": "default"}}
+        # Where the shop has poolers, the replica may be behind one too.
+        connected = pooled if DIRECT in parsed else straight
+        found[REPLICA] = {**connected(parsed[REPLICA]), "TEST": {"MIRROR": "default"}}
     return found
 
 

@@ -23,7 +23,7 @@ from psycopg.pq import ConnStatus
 
 from shop.configuration.database_connections import REPLICA
 from shop.databases.kept_connections import ANSWER_SECONDS, answers
-from shop.databases.statement_limits import exceeds_limit
+from shop.databases.statement_limits import exceeds_limit, took_too_long
 
 log = structlog.get_logger(__name__)
 
@@ -87,7 +87,7 @@ def may_lag(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         try:
             answer = function(*args, **kwargs)
         except (OperationalError, InterfaceError) as error:
-            if not connections[REPLICA].errors_occurred or exceeds_limit(error):
+            if not connections[REPLICA].errors_occurred or exceeds_limit(error) or took_too_long(error):
                 # It came from the primary, which such a function may ask too; or the statement is to blame.
                 raise
             replica.failed(error)

@@ -207,6 +207,25 @@ def test_a_statement_that_postgresql_finds_too_large_is_no_outage_of_the_replica
     assert not replica_module.replica.is_away
 
 
+@pytest.mark.usefixtures("product")
+def test_a_statement_that_takes_too_long_is_no_outage_of_the_replica_and_is_not_tried_again() -> None:
+    read_from: list[str] = []
+
+    @may_lag
+    def read() -> None:
+        read_from.append(reading_alias())
+        with connections[reading_alias()].cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(30)")
+
+    with connections["replica"].cursor() as cursor:
+        cursor.execute("SET statement_timeout = '100ms'")
+    with pytest.raises(OperationalError, match="statement timeout") as raised:
+        read()
+    assert read_from == ["replica"]
+    assert is_outage(raised.value)
+    assert not replica_module.replica.is_away
+
+
 @pytest.mark.slow
 def test_without_a_replica_everything_is_read_from_the_primary(db: None) -> None:
     assert may_lag(reading_alias)() == "default"

@@ -24,10 +24,18 @@ def test_statements_of_web_processes_alone_are_bounded(module: str, shown: str) 
 
 
 def test_a_pooled_connection_sends_no_options() -> None:
-    """PgBouncer refuses them: there the role has the bound."""
+    """PgBouncer refuses them: there the role has the bound. The replica may be behind a pooler too."""
     found = databases(
         url="postgres://a@b/c", direct_url="postgres://a@d/c", replica_url="postgres://a@e/c", argv=["granian"]
     )
     bound_statements(found)
     assert "options" not in found["default"]["OPTIONS"]
+    assert "options" not in found["replica"]["OPTIONS"]
     assert f"statement_timeout={WEB_STATEMENT_SECONDS}s" in found["direct"]["OPTIONS"]["options"]
+
+
+def test_statements_on_a_replica_of_a_shop_without_a_pooler_are_bounded() -> None:
+    found = databases(url="postgres://a@b/c", direct_url="", replica_url="postgres://a@e/c", argv=["granian"])
+    bound_statements(found)
+    for alias in ("default", "replica"):
+        assert f"statement_timeout={WEB_STATEMENT_SECONDS}s" in found[alias]["OPTIONS"]["options"]
