@@ -146,7 +146,8 @@ def _is_ready(*, settings: RunSettings) -> bool:
 
 
 def _answers_ping(*, client: Celery, node: str) -> bool:
-    """Whether this worker, and not another one at the same broker, takes messages."""
-    with contextlib.suppress(OperationalError):
+    """Whether this worker, and not another one at the same broker, takes messages. Not while the broker is away."""
+    # The errors of its client come as they are from a connection that was open already.
+    with contextlib.suppress(OperationalError, *client.connection_for_write().connection_errors):
         return bool(client.control.ping(destination=[node], timeout=0.3, limit=1))
     return False

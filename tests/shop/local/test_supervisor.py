@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from shop.local.environment import read_settings
 from shop.local.process import Comeback, Process, ProcessFailed
+from shop.local.shop_processes import worker
 from shop.local.supervisor import StopRequested, Supervisor
+from tests.own_store import OwnStore
+from tests.processes import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSWERS_ONCE_THEN_DIES = "print('up', flush=True); import time; time.sleep(0.3); print('[out of luck]'); exit(3)"
@@ -120,6 +124,28 @@ def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path, monk
         supervisor.watch()
     monkeypatch.undo()
     supervisor.stop()
+
+
+@pytest.mark.slow
+def test_a_worker_answers_again_after_its_broker_was_away(tmp_path: Path) -> None:
+    broker = OwnStore(tmp_path / "broker")
+    broker.start()
+    settings = read_settings(environ={"STAMPEDE_DIRECTORY": str(tmp_path)}, directory=tmp_path)
+    process = worker(settings=settings, broker_url=broker.url, name="worker", queues="celery")
+    # A worker without the shop, under the same name.
+    node = process.argv[process.argv.index("-n") + 1]
+    process.argv = [sys.executable, "-m", "celery", "-q", "-b", broker.url, "worker", "-n", node, "-P", "solo"]
+    process.start()
+    try:
+        wait_until(lambda: process.ready(process), seconds_max=60)
+        broker.kill()
+        # The first question finds a connection that has ended, and the next ones none.
+        assert [process.ready(process) for _ in range(3)] == [False] * 3
+        broker.start()
+        wait_until(lambda: process.ready(process), seconds_max=60)
+    finally:
+        process.kill()
+        broker.stop()
 
 
 SUPERVISING = """
