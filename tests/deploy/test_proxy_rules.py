@@ -167,10 +167,18 @@ def test_the_admin_is_for_the_addresses_of_the_list(front: Front) -> None:
 
 
 def test_figures_for_machines_are_hidden_and_health_is_not(front: Front) -> None:
-    for path in ("/metrics", "/readyz"):
-        assert front.proxy.ask(path)[0].status == 404
-        assert front.pages.count(path) == 0
+    for path in ("/metrics", "/readyz", "/%6detrics", "/read%79z", "/metrics?all=1"):
+        assert front.proxy.ask(path)[0].status == 404, path
+    assert front.pages.calls == []
     assert front.proxy.ask("/healthz")[0].status == 200
+
+
+def test_a_path_that_cannot_be_decoded_passes_no_rule(front: Front) -> None:
+    for path in ("/admin/%zz", "/admin/%", "/admin/%6", "/admin/%6g/", "/%61dmin/%g1?next=/"):
+        assert front.proxy.ask(path, client="127.0.0.2")[0].status == 400, path
+    assert front.pages.calls == []
+    for path in ("/search/?q=100%", "/products/%E8%8C%B6/"):
+        assert front.proxy.ask(path)[0].status == 200, path
 
 
 def test_a_server_that_cannot_be_reached_is_stood_in_for(front: Front) -> None:
