@@ -128,18 +128,37 @@ def test_no_other_call_is_repeated(front: Front, path: str) -> None:
     assert front.hot.count(path) + front.pages.count(path) == 1
 
 
-def test_where_no_web_server_is_left_the_api_says_unavailable(front: Front) -> None:
-    if front.kind == "nginx":
-        front.hot.silent[RESERVATIONS] = front.pages.silent[RESERVATIONS] = 9
-    else:
-        front.hot.answers["/healthz"] = front.pages.answers["/healthz"] = (503, {})
-        wait_until(lambda: front.proxy.ask(RESERVATIONS, method="POST")[0].status == 503, seconds_max=20)
-    response, body = front.proxy.ask(RESERVATIONS, method="POST", body=b"{}")
+API = [LIVE, RESERVATIONS, "/api/v1/sale-items/7/passes/", "/api/v1/me/", "/api/v1/orders/7/pay/", "/api/v1/products/"]
+
+
+def assert_says_unavailable(front: Front, path: str, *, method: str) -> None:
+    response, body = front.proxy.ask(path, method=method, body=b"{}" if method == "POST" else None)
     expected = problem(**OUTAGE)
-    assert response.status == 503
-    assert json.loads(body) == json.loads(expected.content)
-    for name in ("Retry-After", "Content-Type", "Cache-Control"):
-        assert response.headers[name] == expected[name]
+    assert response.status == 503, path
+    for name in ("Retry-After", "Cache-Control"):
+        assert response.headers[name] == expected[name], path
+    if path in API:
+        assert response.headers["Content-Type"] == expected["Content-Type"], path
+        assert json.loads(body) == json.loads(expected.content)
+    else:
+        assert response.headers["Content-Type"] == "text/plain; charset=utf-8", path
+        assert body.decode() == OUTAGE["detail"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_where_no_web_server_answers_the_api_and_pages_say_unavailable(front: Front, method: str) -> None:
+    for path in (*API, "/cart/", "/"):
+        front.hot.silent[path] = front.pages.silent[path] = 9
+        assert_says_unavailable(front, path, method=method)
+
+
+@pytest.mark.parametrize("front", ["haproxy"], indirect=True)
+def test_where_no_web_server_is_left_the_api_and_pages_say_unavailable(front: Front) -> None:
+    front.hot.answers["/healthz"] = front.pages.answers["/healthz"] = (503, {})
+    for path in (*API, "/cart/", "/"):
+        # Each group of servers has its own checks.
+        wait_until(lambda path=path: front.proxy.ask(path)[0].status == 503, seconds_max=20)  # type: ignore[misc]
+        assert_says_unavailable(front, path, method="GET")
 
 
 def test_the_addresses_of_clients_are_appended_and_the_protocol_is_overwritten(front: Front) -> None:
