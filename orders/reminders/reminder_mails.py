@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from orders.mails.mail_parts import time_text
 from orders.models import Reminder
 from orders.reminders.reminder_target import target_of
-from orders.reminders.subscribing import stop_url, with_targets
+from orders.reminders.subscribing import follow_account, stop_url, with_targets
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.page_language import path_in
 from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
@@ -27,7 +27,11 @@ def send_due(*, seconds_max: float) -> int:
 def claim_next() -> Reminder | None:
     due = Reminder.objects.filter(next_attempt_at__isnull=False, confirmed_at__isnull=False)
     pk = claim_due(due)
-    return None if pk is None else with_targets().select_related("user").filter(pk=pk).first()
+    return None if pk is None else find(pk)
+
+
+def find(pk: int) -> Reminder | None:
+    return with_targets().select_related("user").filter(pk=pk).first()
 
 
 def deliver(reminder: Reminder, server: Any) -> Delivery:
@@ -40,6 +44,12 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
     if sale is not None and sale.closes_at <= timezone.now():
         row.delete()
         return Delivery.NOT_SENT
+    if reminder.user_id is not None:
+        follow_account(reminder.user_id)
+        moved = find(reminder.pk)
+        if moved is None:
+            return Delivery.NOT_SENT
+        reminder = moved
     attempt = Attempt("reminder", {"reminder": str(reminder.uid)}, row, reminder.attempts, ATTEMPTS_MAX)
     outcome = hand_over(message_of(reminder), server=server, attempt=attempt)
     if outcome is Delivery.SENT:

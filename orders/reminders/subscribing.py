@@ -2,6 +2,7 @@
 
 An address gets mails only if its owner has confirmed it: that of an account before, a guest's by a link. A stranger
 can have that one mail sent, a few times a day (REMINDER_LIMIT_BY_MAILBOX), and the page says the same to all.
+The reminders of an account go to the address that it has confirmed when they are sent.
 """
 
 from datetime import timedelta
@@ -11,6 +12,7 @@ from uuid import UUID
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core import signing
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
@@ -39,8 +41,27 @@ def confirmed_address(user_id: int) -> str:
     return rows.values_list("email", flat=True).first() or ""
 
 
+def follow_account(user_id: int) -> None:
+    """Move the reminders of an account to its confirmed address, which may have changed. Without one, they go."""
+    rows = Reminder.objects.filter(user=user_id)
+    email = confirmed_address(user_id)
+    if not email:
+        rows.delete()
+        return
+    mailbox = mailbox_mark(email)
+    for pk in rows.exclude(email=email, mailbox=mailbox).order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            row = rows.select_for_update().filter(pk=pk).first()
+            if row is None:
+                continue
+            same = Reminder.objects.filter(mailbox=mailbox, sale=row.sale_id, item=row.item_id, variant=row.variant_id)
+            same.exclude(pk=pk).delete()
+            rows.filter(pk=pk).update(email=email, mailbox=mailbox)
+
+
 def subscribe_account(*, target: Target, user_id: int, email: str, language: str) -> None:
     """The owner of a confirmed address wants the mail. Idempotent."""
+    follow_account(user_id)
     row = keep(target=target, email=email, language=language, user_id=user_id)
     if row is not None:
         Reminder.objects.filter(pk=row.pk, confirmed_at=None).update(
@@ -80,6 +101,10 @@ def keep(*, target: Target, email: str, language: str, user_id: int | None = Non
     """The row of this mailbox and target. None if the mailbox has as many as it may."""
     mailbox = mailbox_mark(email)
     key = {"mailbox": mailbox, "sale_id": None, "item_id": None, "variant_id": None, f"{target.kind}_id": target.pk}
+    former = Reminder.objects.filter(**key).exclude(user=None).values_list("user", flat=True).first()
+    if former is not None:
+        # The account may have left this address to another person.
+        follow_account(former)
     if Reminder.objects.filter(mailbox=mailbox).exclude(**key).count() >= REMINDERS_MAX:
         return None
     row, _made = Reminder.objects.get_or_create(
@@ -90,6 +115,8 @@ def keep(*, target: Target, email: str, language: str, user_id: int | None = Non
 
 def of_user(*, target: Target, user_id: int) -> bool:
     """Whether the account waits for this mail."""
+    if not confirmed_address(user_id):
+        return False
     waiting = Reminder.objects.filter(**{target.kind: target.pk}, user=user_id)
     return waiting.exclude(confirmed_at=None).exists()
 

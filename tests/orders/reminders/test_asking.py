@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core import mail
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from orders.account.deletion import delete_account
 from orders.account.person_data import person_data
+from orders.checkout.guest_bounds import mailbox_mark
 from orders.models import Reminder
 from orders.reminders import due_reminders, reminder_mails
 from seckill.models import Sale, SaleItem
@@ -20,6 +22,7 @@ from shop.accounts import mail_queue
 from shop.models import AccountMail, Product
 from tests.steps.guarding import confirmed
 from tests.steps.shop import goods, make_item
+from tests.steps.staff import customer_page
 
 pytestmark = pytest.mark.django_db
 
@@ -173,6 +176,85 @@ def test_the_buyer_can_take_it_back(coming: SaleItem, buyer: User, as_buyer: Cli
     assert Reminder.objects.count() == 1
     as_buyer.post(page_of(coming), {"stop": "1"})
     assert not Reminder.objects.exists()
+
+
+def change_address(person: User, email: str) -> None:
+    """The account has this confirmed address instead of the former one; none if it is empty."""
+    EmailAddress.objects.filter(user=person).delete()
+    if email:
+        confirmed(person, email)
+
+
+def test_a_reminder_follows_the_confirmed_address_of_its_account(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    as_buyer.post(f"/reminders/variant/{goods('cup', units=0).pk}/")
+    change_address(buyer, "new@example.com")
+    assert "We will send one mail to new@example.com" in as_buyer.get(page_of(coming)).content.decode()
+    let_sale_come_near(coming)
+    (message,) = sent()
+    assert message.to == ["new@example.com"]
+    # Its link stops the others too, which were asked for with the former address.
+    Client().post(link_in(message.extra_headers["List-Unsubscribe"].strip("<>"), "stop"))
+    assert not Reminder.objects.exists()
+
+
+def test_a_reminder_goes_with_the_last_confirmed_address_of_its_account(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    change_address(buyer, "")
+    assert "and no others" not in as_buyer.get(page_of(coming)).content.decode()
+    let_sale_come_near(coming)
+    assert sent() == []
+    assert not Reminder.objects.exists()
+
+
+def test_an_address_that_staff_type_gets_a_reminder_only_once_it_is_confirmed(
+    coming: SaleItem, buyer: User, as_manager: Client
+) -> None:
+    browser = Client()
+    browser.force_login(confirmed(buyer))
+    browser.post(page_of(coming))
+    as_manager.post(customer_page(buyer), {"email": "typed@example.com", "is_active": "on"})
+    let_sale_come_near(coming)
+    assert sent() == []
+
+
+def test_an_account_that_asks_again_with_a_new_address_gets_one_mail(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    change_address(buyer, "new@example.com")
+    as_buyer.post(page_of(coming))
+    let_sale_come_near(coming)
+    assert [message.to for message in sent()] == [["new@example.com"]]
+
+
+def test_two_reminders_of_an_account_that_come_to_one_address_are_one_mail(coming: SaleItem, buyer: User) -> None:
+    confirmed(buyer, "new@example.com")
+    for mailbox in (mailbox_mark("old@example.com"), mailbox_mark("new@example.com")):
+        row = {"user": buyer, "email": "old@example.com", "language": "en", "confirmed_at": timezone.now()}
+        Reminder.objects.create(sale=coming.sale, mailbox=mailbox, **row)
+    let_sale_come_near(coming)
+    assert [message.to for message in sent()] == [["new@example.com"]]
+    assert not Reminder.objects.exists()
+
+
+def test_the_next_owner_of_an_address_that_an_account_has_left_is_asked(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer, "old@example.com")
+    as_buyer.post(page_of(coming))
+    change_address(buyer, "new@example.com")
+    Client().post(page_of(coming), {"email": "old@example.com"})
+    assert AccountMail.objects.get().to == "old@example.com"
+    let_sale_come_near(coming)
+    assert [message.to for message in sent()] == [["new@example.com"]]
 
 
 def test_the_copy_of_a_persons_data_has_them_and_the_deletion_removes_them(
