@@ -127,6 +127,13 @@ PROBLEMS = [
         _("Ask the buyer to contact the shop."),
     ),
     Explained("cancelled_too_often", 429, _("The buyer has cancelled orders for this item several times."), WAIT),
+    # A reminder
+    Explained(
+        "too_many_reminders",
+        409,
+        _("The account waits for as many reminders as one may."),
+        _("Ask the buyer to delete one: DELETE /api/v1/reminders/."),
+    ),
     # The webhook
     Explained(
         "signature_invalid",

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.http import Http404
+from django.http.response import HttpResponseBase
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -19,6 +20,7 @@ from orders.reminders.reminder_target import Target, find_target
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
+from shop.http.problems import problem
 from shop.http.rate_limits import take
 from shop.http.serializers import QueryParameters, StrictSerializer
 from shop.models import Variant
@@ -66,9 +68,10 @@ class ReminderView(JsonAPIView):
         responses={
             202: ReminderSerializer,
             **refusals(*BODY_REFUSALS, "authentication_failed", "csrf_failed", "not_found", "too_many_attempts"),
+            **refusals("too_many_reminders"),
         },
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponseBase:
         """Ask for one mail: before a sale opens, or when an item or a product that is sold out is back.
 
         Signed in, for the confirmed address of the account; for any other address its owner is asked first. The answer
@@ -85,8 +88,14 @@ class ReminderView(JsonAPIView):
         if not email:
             raise serializers.ValidationError({"email": _("Send an address: the account has none that is confirmed.")})
         if user_id and email == own:
-            subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language)
-            return answer(target, "waiting")
+            if subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language):
+                return answer(target, "waiting")
+            return problem(
+                status=409,
+                code="too_many_reminders",
+                title=_("Too many reminders"),
+                detail=subscribing.too_many_reminders_text(),
+            )
         subscribing.subscribe_guest(target=target, email=email, language=language)
         return answer(target, "to_confirm")
 

@@ -51,7 +51,8 @@ def ask(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
             subscribing.stop_one(kind=target.kind, pk=target.pk, user_id=user_id)
         elif user_id and email:
             language = get_language() or settings.LANGUAGE_CODE
-            subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language)
+            if not subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language):
+                context["refusal"] = subscribing.too_many_reminders_text()
         elif form is not None and form.is_valid():
             context["asked"] = form.cleaned_data["email"]
             subscribe_guest(target, form.cleaned_data["email"])

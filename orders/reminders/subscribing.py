@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core import signing
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -59,14 +59,23 @@ def follow_account(user_id: int) -> None:
             rows.filter(pk=pk).update(email=email, mailbox=mailbox)
 
 
-def subscribe_account(*, target: Target, user_id: int, email: str, language: str) -> None:
-    """The owner of a confirmed address wants the mail. Idempotent."""
+def subscribe_account(*, target: Target, user_id: int, email: str, language: str) -> bool:
+    """The owner of a confirmed address wants the mail. Idempotent. False if the mailbox has as many as it may."""
     follow_account(user_id)
     row = keep(target=target, email=email, language=language, user_id=user_id)
-    if row is not None:
-        Reminder.objects.filter(pk=row.pk, confirmed_at=None).update(
-            confirmed_at=Now(), email=email, user=user_id, language=language
-        )
+    if row is None:
+        return False
+    # One that the owner has asked for as a guest is the account's from now on.
+    Reminder.objects.filter(Q(confirmed_at=None) | Q(user=None), pk=row.pk).update(
+        confirmed_at=Coalesce("confirmed_at", Now()), email=email, user=user_id, language=language
+    )
+    return True
+
+
+def too_many_reminders_text() -> str:
+    return _("You wait for %(count)d mails already. When one of them is sent, you can ask for another.") % {
+        "count": REMINDERS_MAX
+    }
 
 
 def subscribe_guest(*, target: Target, email: str, language: str) -> None:
@@ -114,10 +123,11 @@ def keep(*, target: Target, email: str, language: str, user_id: int | None = Non
 
 
 def of_user(*, target: Target, user_id: int) -> bool:
-    """Whether the account waits for this mail."""
-    if not confirmed_address(user_id):
+    """Whether the account waits for this mail, also if its owner has asked for it as a guest."""
+    email = confirmed_address(user_id)
+    if not email:
         return False
-    waiting = Reminder.objects.filter(**{target.kind: target.pk}, user=user_id)
+    waiting = reminders_of_person(user_id, emails={email}).filter(**{target.kind: target.pk})
     return waiting.exclude(confirmed_at=None).exists()
 
 

@@ -16,7 +16,7 @@ from orders.account.deletion import delete_account
 from orders.account.person_data import person_data
 from orders.checkout.guest_bounds import mailbox_mark
 from orders.models import Reminder
-from orders.reminders import due_reminders, reminder_mails
+from orders.reminders import due_reminders, reminder_mails, subscribing
 from seckill.models import Sale, SaleItem
 from shop.accounts import mail_queue
 from shop.models import AccountMail, Product
@@ -255,6 +255,32 @@ def test_the_next_owner_of_an_address_that_an_account_has_left_is_asked(
     assert AccountMail.objects.get().to == "old@example.com"
     let_sale_come_near(coming)
     assert [message.to for message in sent()] == [["new@example.com"]]
+
+
+def test_a_mail_that_a_guest_has_confirmed_is_the_accounts_as_well(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer)
+    Client().post(page_of(coming), {"email": "buyer@example.com"})
+    Reminder.objects.update(confirmed_at=timezone.now())
+    assert "I do not want the mail" in as_buyer.get(page_of(coming)).content.decode()
+    assert "I do not want the mail" in as_buyer.post(page_of(coming)).content.decode()
+    change_address(buyer, "new@example.com")
+    let_sale_come_near(coming)
+    assert [message.to for message in sent()] == [["new@example.com"]]
+
+
+def test_a_buyer_who_waits_for_as_many_mails_as_one_may_is_told(
+    coming: SaleItem, buyer: User, as_buyer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribing, "REMINDERS_MAX", 1)
+    confirmed(buyer)
+    cup = f"/reminders/variant/{goods('cup', units=0).pk}/"
+    as_buyer.post(cup)
+    assert "You wait for 1 mails already." in as_buyer.post(page_of(coming)).content.decode()
+    assert "You wait for" not in as_buyer.get(page_of(coming)).content.decode()
+    as_buyer.post(cup, {"stop": "1"})
+    assert "I do not want the mail" in as_buyer.post(page_of(coming)).content.decode()
 
 
 def test_the_copy_of_a_persons_data_has_them_and_the_deletion_removes_them(

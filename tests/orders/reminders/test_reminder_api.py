@@ -2,9 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.models import Reminder
+from orders.reminders import subscribing
 from seckill.models import SaleItem
 from shop.models import AccountMail, Product, Variant
 from tests.steps.buying import signed_in
@@ -29,6 +31,24 @@ def test_an_account_with_a_confirmed_address_waits_at_once(coming: SaleItem, buy
     row = Reminder.objects.get()
     assert (row.email, row.user, row.confirmed_at is None) == ("buyer@example.com", buyer, False)
     assert not AccountMail.objects.exists()
+
+
+def test_a_mail_that_a_guest_has_confirmed_is_the_accounts_from_its_call_on(item: SaleItem, buyer: User) -> None:
+    APIClient().post(URL, {"item": item.pk, "email": "Buyer@example.com"})
+    Reminder.objects.update(confirmed_at=timezone.now())
+    assert signed_in(confirmed(buyer)).post(URL, {"item": item.pk}).status_code == 202
+    row = Reminder.objects.get()
+    assert (row.user, row.email) == (buyer, "buyer@example.com")
+
+
+def test_an_account_that_waits_for_as_many_mails_as_one_may_is_refused(
+    coming: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribing, "REMINDERS_MAX", 1)
+    api = signed_in(confirmed(buyer))
+    assert api.post(URL, {"sku": goods("pot", units=0).sku}).status_code == 202
+    refused = api.post(URL, {"sale": coming.sale_id})
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_reminders")
 
 
 def test_any_other_address_is_asked_first(item: SaleItem, buyer: User) -> None:
