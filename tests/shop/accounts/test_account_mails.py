@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from orders import tasks
 from shop.accounts import mail_queue
-from shop.accounts.mail_texts import MAIL_TEXTS, account_message
+from shop.accounts.mail_texts import CHANGED_BY_STAFF, MAIL_TEXTS, account_message
 from shop.local.ports import free_port
 from shop.mails.outgoing_mail import subject_line
 from shop.models import AccountMail
@@ -64,6 +64,16 @@ def facts(user: User) -> dict[str, object]:
 
 def html_of(message: EmailMultiAlternatives) -> str:
     return str(message.alternatives[0][0])
+
+
+@pytest.mark.parametrize("template_prefix", MAIL_TEXTS)
+def test_a_mail_has_a_button_only_where_it_leads_somewhere(buyer: User, template_prefix: str) -> None:
+    message = account_message(template_prefix, to="buyer@example.com", facts=facts(buyer))
+    html = html_of(message)
+    assert 'href=""' not in html
+    assert html.count('class="button"') == html.count("Or open this address:") == (template_prefix != CHANGED_BY_STAFF)
+    assert ":" not in str(message.body).splitlines()
+    assert "\n\n\n" not in str(message.body)
 
 
 @pytest.mark.parametrize("template_prefix", MAIL_TEXTS)
