@@ -1,5 +1,6 @@
 """Addresses, API tokens and sessions of a person. tests/shop/test_owner_checks.py tries those of others."""
 
+import re
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -67,6 +68,19 @@ def test_missing_fields_are_named_where_they_stand(as_buyer: Client) -> None:
     assert "请选择国家或地区。" in chinese
     assert "请填写收货人姓名。" in chinese
     assert not Address.objects.exists()
+
+
+def test_a_field_refers_to_its_help_and_to_its_error_for_screen_readers(as_buyer: Client) -> None:
+    described = set()
+    for path in ("/accounts/addresses/new/", "/accounts/email/", "/accounts/password/change/"):
+        enter_password_again(as_buyer, "buyer-password")
+        page = as_buyer.post(path, {"country": "CN", "action_add": ""}).content.decode()
+        ids = set(re.findall(r'aria-describedby="([^"]+)"', page))
+        assert ids, path
+        for one in " ".join(ids).split():
+            assert page.count(f' id="{one}"') == 1, (path, one)
+            described.add(one)
+    assert {"id_name_error", "id_email_error", "id_password1_helptext", "id_password1_error"} <= described
 
 
 def test_one_address_is_the_default(as_buyer: Client, buyer: User) -> None:

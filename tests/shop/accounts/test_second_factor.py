@@ -10,7 +10,7 @@ from pytest_django import Settings
 from structlog.testing import capture_logs
 
 from shop.languages.page_language import path_in
-from tests.steps.accounts import age_used_codes, enter_password, latest_code_of, turn_on
+from tests.steps.accounts import age_used_codes, enter_password, enter_password_again, latest_code_of, turn_on
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +80,15 @@ def test_a_code_of_the_app_that_was_used_is_refused_for_as_long_as_it_is_valid(
         age_used_codes(seconds=more_seconds)
         assert again.post("/accounts/2fa/authenticate/", code).status_code == 200, more_seconds
         assert client.post("/accounts/2fa/reauthenticate/", code).status_code == 200, more_seconds
+
+
+def test_the_field_of_a_code_says_where_the_code_is_and_refers_to_its_error(as_buyer: Client) -> None:
+    enter_password_again(as_buyer, "buyer-password")
+    page = as_buyer.post("/accounts/2fa/totp/activate/", {"code": "000000"}).content.decode()
+    field = re.search(r'<label for="id_code">(.*?)</label>\s*<input[^>]* aria-describedby="id_code_error"', page, re.S)
+    assert field is not None
+    assert "The app shows it after the scan." in field[1]
+    assert '<div class="errors" id="id_code_error" role="alert">' in page
 
 
 @pytest.mark.parametrize(("language", "title"), [("en", "Two-step sign-in"), ("zh-hans", "两步验证")])
