@@ -43,5 +43,5 @@ urlpatterns = [
     path("reminders/stop/<str:signed>/", reminder_pages.stop, name="reminder-stop"),
     path("reminders/<slug:kind>/<int:pk>/", reminder_pages.ask, name="reminder"),
     path("sales/<int:pk>/calendar.ics", calendar_file.calendar, name="sale-calendar"),
-    path("pay/simulated/<str:reference>/", simulated_pages.payment, name="simulated-payment"),
+    path("pay/simulated/<slug:reference>/", simulated_pages.payment, name="simulated-payment"),
 ]

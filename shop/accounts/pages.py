@@ -107,8 +107,8 @@ def make_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return redirect("tokens")
-    deleted, _rows = ApiToken.objects.filter(user_id=request.user.pk, digest=request.POST.get("digest", "")).delete()
-    if not deleted:
+    digest = request.POST.get("digest", "")
+    if not (digest.isalnum() and ApiToken.objects.filter(user_id=request.user.pk, digest=digest).delete()[0]):
         raise Http404
     messages.success(request, _("The token is revoked."))
     return redirect("tokens")

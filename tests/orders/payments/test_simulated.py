@@ -59,7 +59,8 @@ def test_the_page_says_what_is_to_be_paid_in_the_readers_language(payment: Payme
     english = client.get(payment.url).content.decode()
     assert re.search(r'<button[^>]*value="pay"[^>]*>Pay</button>', english)
     assert payment.order.get_absolute_url() in english
-    assert client.get("/pay/simulated/sim_unknown/").status_code == 404
+    for unknown in ("sim_unknown", "%00", "sim_%00"):
+        assert client.get(f"/pay/simulated/{unknown}/").status_code == 404, unknown
 
 
 def test_the_form_is_protected(payment: Payment) -> None:

@@ -166,6 +166,7 @@ def test_a_token_of_somebody_else_is_404(client: Client, buyer: User, stranger: 
     client.force_login(stranger)
     assert client.post("/accounts/tokens/revoke/", {"digest": row.digest}).status_code == 404
     assert client.post("/accounts/tokens/revoke/").status_code == 404
+    assert client.post("/accounts/tokens/revoke/", {"digest": "\0"}).status_code == 404
     assert ApiToken.objects.get() == row
     assert row.token_key not in client.get("/accounts/tokens/").content.decode()
 
