@@ -283,6 +283,12 @@ def test_too_many_orders_have_to_wait(client: Client, settings: LazySettings) ->
     assert int(answer["Retry-After"]) > 0
 
 
+def test_the_page_that_finds_an_order_leads_buyers_to_theirs_in_their_language(client: Client) -> None:
+    english, chinese = (client.get(f"{prefix}/orders/find/").content.decode() for prefix in ("", "/zh-hans"))
+    assert 'Orders of your account are under <a href="/orders/">My orders</a>.' in english
+    assert '账号下的订单请查看<a href="/zh-hans/orders/">我的订单</a>。' in chinese
+
+
 def test_the_link_is_sent_again_to_whoever_knows_number_and_address(client: Client, settings: LazySettings) -> None:
     goods("tea")
     order = guest_order(client, tea=1)

@@ -78,7 +78,8 @@ def test_a_paused_sale_that_ends_tells_its_winners_that_it_is_over(
     page = own_page(item, winner)
     assert "You got no units" in page
     assert "the sale ended before units were held for it" in page
-    assert text_of(Client(), f"/sales/{item.sale_id}/draw/").count("got no units") == 3
+    assert text_of(Client(), f"/sales/{item.sale_id}/draw/").count("won in the draw, got no units") == 3
+    assert text_of(Client(), f"/zh-hans/sales/{item.sale_id}/draw/").count("抽签中签，未获得商品") == 3
     assert {mail.buyer for mail in LineMail.objects.all()} == set(buyers)
     assert not Mail.objects.exists()
 
