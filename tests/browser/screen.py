@@ -16,7 +16,8 @@ VIOLATIONS = """() => {
     const rules = Object.fromEntries(slight.map(({ id }) => [id, { enabled: false }]));
     return axe.run({ resultTypes: ["violations"], rules }).then(({ violations }) => violations);
 }"""
-PHONE, DESKTOP = 360, 1280
+# The narrowest is a small phone, or a page on a desktop that is made four times as large (WCAG 1.4.10).
+NARROW, PHONE, DESKTOP = 320, 360, 1280
 HEIGHT = 780
 # Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
 SHIFTS = """window.shift = 0;
