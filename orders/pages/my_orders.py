@@ -31,6 +31,7 @@ from orders.shipping.address_texts import address_needed_text, address_taken_tex
 from orders.shipping.carriers import tracking_url
 from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
+from orders.units.one_for_each import guarded_item
 from seckill.models import SaleItem
 from seckill.phase import Phase
 from shop.languages.buyer_language import remember_language
@@ -73,6 +74,8 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
     refunding = order.status == OrderStatus.REFUND_DUE or any(it.status == Refund.Status.DUE for it in refunds)
     money_changes = refunding or order.payment_goes_back
     other = next_to_pay(order)
+    one_each = order.attention == Attention.ONE_EACH
+    guarded = guarded_item(order) if one_each else None
     return {
         "order": order,
         "is_guests": order.buyer_id is None,
@@ -101,7 +104,8 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         # Not if staff refunded a late order that was kept.
         "too_late": order.paid_late and not order.refunded_minor,
         "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
-        "one_each": order.attention == Attention.ONE_EACH,
+        "one_each": one_each,
+        "rules": guarded.sale if guarded else None,
         "paid_twice": order.attention == Attention.PAID_TWICE,
         "other": other,
         "sale_item": None if deciding or unknown else item_on_sale(order),

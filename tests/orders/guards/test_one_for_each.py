@@ -186,7 +186,8 @@ def test_a_second_purchase_with_a_card_is_refunded_and_another_card_can_pay(
     assert second.payments.get().status == Payment.Status.REFUND_DUE
     client.force_login(rival)
     page = client.get(second.get_absolute_url()).content.decode()
-    assert "We refund your payment." in page
+    assert "We will refund your payment in full." in page
+    assert "one purchase for each payment card, and yours has had its own." in page
     assert "with another card" in page
     paid_with(second, "card_2")
     assert status_of(second) == OrderStatus.PAID
@@ -256,6 +257,11 @@ def test_a_late_payment_keeps_the_rule(item: SaleItem, buyer: User, rival: User)
     assert [status_of(first), status_of(second)] == [OrderStatus.REFUND_DUE, OrderStatus.PAID]
     first.refresh_from_db()
     assert first.attention == Attention.ONE_EACH
+    client = Client()
+    client.force_login(buyer)
+    page = client.get(first.get_absolute_url()).content.decode()
+    assert "one purchase for each delivery address, and another order goes to yours." in page
+    assert "card" not in page.partition("<main")[2].partition("each delivery address")[2].partition("</p>")[0]
 
 
 def test_without_the_rule_nothing_is_written(item: SaleItem, buyer: User, rival: User) -> None:
