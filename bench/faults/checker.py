@@ -1,7 +1,7 @@
 """The checker: compares what the buyers were told with both stores. Makes no queries of its own."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from bench.faults.history import UNKNOWN, Action, Event
@@ -13,6 +13,8 @@ from orders.models import SOLD, OrderStatus
 EXAMPLES_MAX = 3
 # Why a receipt is refused: no units are left for it, or the buyer has others, up to the limit.
 GONE = ("reservation_lost", "limit_reached")
+# The words by which a pass that had its yes would hear a false no. A reservation may have ended: that is another word.
+FALSE_NOS = {"paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +67,13 @@ def check(
     orders: defaultdict[str, list[OrderRow]] = defaultdict(list)
     for order in snapshot.orders:
         orders[order.reservation_id].append(order)
-    yes = first_yes(events)
+    yes, forgiven = first_yes(events), set(may_be_lost)
     kept = {
         reservation_id for reservation_id, event in yes.items() if keeps_promise(event, orders.get(reservation_id, []))
     }
     receipts = last_receipts(events)
     promised_again = {pk for pk, outcome in receipts.items() if outcome in (BROUGHT_BACK, NOT_LOST)}
-    not_promised = (({*yes} - kept) & set(may_be_lost)) - promised_again
+    not_promised = (({*yes} - kept) & forgiven) - promised_again
     return Findings(
         told_yes=len(yes),
         kept=len(kept),
@@ -82,7 +84,10 @@ def check(
         stuck=stuck(snapshot),
         brought_back=len(kept & brought_back(events)),
         refused=sum(receipts.get(pk) in GONE for pk in not_promised),
-        violations=find_violations(events, snapshot, not_promised=not_promised, quantity_moved=quantity_moved),
+        violations=[
+            *find_violations(events, snapshot, not_promised=not_promised, quantity_moved=quantity_moved),
+            *false_nos(events, forgiven=forgiven),
+        ],
     )
 
 
@@ -198,6 +203,21 @@ def find_violations(
         order for order in snapshot.orders if differs(order, snapshot) or (order.status in SOLD) != (order.captures > 0)
     ]
     return violations + [f"for example {shown(order, snapshot)}" for order in odd[:EXAMPLES_MAX]]
+
+
+def false_nos(events: Sequence[Event], *, forgiven: Set[str]) -> list[str]:
+    """Calls that were refused although the same pass had been told yes before they were sent, each in words.
+
+    The store may have forgotten the `forgiven` ones: they ask like new ones, until their receipts are brought.
+    """
+    sent_s = {event.call: event.at_s for event in events if not event.is_answer}
+    yes = {name: event for name, event in first_yes(events).items() if name not in forgiven}
+    return [
+        f"{event.client} was told {event.outcome} after a yes for the same pass"
+        for event in events
+        if event.action is Action.RESERVE and event.outcome in FALSE_NOS
+        if event.reservation_id in yes and sent_s[event.call] > yes[event.reservation_id].at_s
+    ]
 
 
 def shown(order: OrderRow, snapshot: StoreSnapshot) -> str:

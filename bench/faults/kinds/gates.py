@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
-from bench.faults.history import Action, Event
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
 from bench.faults.wire.http_client import request
 
-# The words by which a pass that had its yes would hear a false no.
-FALSE_NOS = {"paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"}
 # One timeout of a connection and one of an answer, and the same again for those who asked just before.
 SETTLED_SECONDS = 4.0
 ANSWER_SECONDS_MAX = 1.0
@@ -65,23 +62,7 @@ class GateFault(Fault):
         for thread in self._threads:
             thread.join()
         self._repeat()
-        return [*self.false_nos(), *self.slow_answers()]
-
-    def false_nos(self) -> Iterator[str]:
-        """Calls that were refused although the same pass had been told yes before they were sent."""
-        events = [event for event in self.context.history.of(self.context.trial) if event.action is Action.RESERVE]
-        sent_s = {event.call: event.at_s for event in events if not event.is_answer}
-        yes_s: dict[str, float] = {}
-        for event in events:
-            if event.is_yes:
-                yes_s.setdefault(event.reservation_id, event.at_s)
-        for event in events:
-            if self._is_false_no(event, yes_s=yes_s, sent_s=sent_s):
-                yield f"{event.client} was told {event.outcome} after a yes for the same pass"
-
-    def _is_false_no(self, event: Event, *, yes_s: dict[str, float], sent_s: dict[int, float]) -> bool:
-        first_yes_s = yes_s.get(event.reservation_id)
-        return event.outcome in FALSE_NOS and first_yes_s is not None and sent_s[event.call] > first_yes_s
+        return list(self.slow_answers())
 
     def slow_answers(self) -> Iterator[str]:
         """Polls that took long while the gate must have known that the store does not answer."""

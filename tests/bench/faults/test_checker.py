@@ -275,3 +275,30 @@ def test_a_receipt_that_was_refused_leaves_the_yes_not_promised(outcome: str, re
     events = [*EVENTS, *brought(BROUGHT_BACK, reservation_id=BEN), *brought(outcome, reservation_id=BEN, status=409)]
     found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
     assert (found.lost, found.not_promised, found.refused, found.brought_back) == (0, 1, refused, 0)
+
+
+def asked_again(reservation_id: str, outcome: str, *, status: int = 409) -> list[Event]:
+    """A call that is sent after the answers of `EVENTS`."""
+    intent, answer = said(reservation_id, outcome, status=status)
+    return [replace(intent, call=1, at_s=2.0), replace(answer, call=1, at_s=2.5)]
+
+
+@pytest.mark.parametrize(
+    "outcome", ["paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"]
+)
+def test_a_pass_that_hears_no_after_its_yes_is_named(outcome: str) -> None:
+    found = judged(events=[*EVENTS, *asked_again(ANN, outcome)])
+    assert f"client was told {outcome} after a yes for the same pass" in found.violations
+    assert not found.holds
+
+
+@pytest.mark.parametrize("outcome", ["hold_ended", "unavailable", UNKNOWN])
+def test_a_pass_whose_hold_ended_or_whose_store_is_away_hears_no_false_no(outcome: str) -> None:
+    assert judged(events=[*EVENTS, *asked_again(BEN, outcome)]).holds
+
+
+def test_a_pass_may_hear_no_if_its_yes_came_later_or_may_have_been_lost() -> None:
+    assert judged(events=[*EVENTS, *asked_again(CID, "paused")]).holds
+    sent_before_its_yes = [replace(event, at_s=event.at_s - 1.5) for event in asked_again(ANN, "held_by_others")]
+    assert judged(events=[*EVENTS, *sent_before_its_yes]).holds
+    assert judged(events=[*EVENTS, *asked_again(BEN, "held_by_others")], may_be_lost=(BEN,)).holds
