@@ -111,6 +111,7 @@ def find_violations(
     )
     found = {
         "repeated calls got another reservation than the first": heard.inconsistent,
+        "calls were refused after a yes for the same pass": heard.false_nos,
         "buyers below their limit were told limit_reached": below_limit,
         "buyers were told that an unlimited item ran out": sum(
             item.quantity is None and outcome in RAN_OUT for _call, outcome in refused

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bench.stampede import cross_check, report
 from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
-from bench.stampede.plan import NO_ANSWER, Answer, Call, CallKind
+from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, Call, CallKind
 from bench.stampede.rush import RushResult
 from bench.stampede.verdict import Verdict, percentile, verdict_on
 from orders.life import intake, lifecycle
@@ -214,6 +214,26 @@ def test_a_repeated_call_must_get_the_same_answer(run: DirectRun, buyer: User) -
     run.drain()
     run.heard(repeat, expires_at="another time")
     assert any("got another reservation" in what for what in run.verdict().violations)
+
+
+@pytest.mark.parametrize("outcome", ["sold_out", "held_by_others", "limit_reached", "closed", "paused"])
+def test_a_pass_that_is_refused_after_its_yes_is_named(run: DirectRun, buyer: User, outcome: str) -> None:
+    call = run.order(buyer)
+    repeat = run.ask(buyer, same_as=call)
+    run.heard(repeat, outcome=outcome, reservation_id="", units=0)
+    verdict = run.verdict()
+    assert "1 calls were refused after a yes for the same pass" in verdict.violations
+    assert not verdict.kept
+
+
+@pytest.mark.parametrize("outcome", ["hold_ended", "unavailable", NO_ANSWER, NOT_SENT])
+def test_a_repeated_call_whose_hold_ended_or_that_is_in_doubt_is_not_refused(
+    run: DirectRun, buyer: User, outcome: str
+) -> None:
+    call = run.order(buyer)
+    repeat = run.ask(buyer, same_as=call)
+    run.heard(repeat, outcome=outcome, reservation_id="", units=0)
+    assert run.verdict().kept
 
 
 def test_a_refusal_that_became_an_order_is_named(run: DirectRun, buyer: User) -> None:
