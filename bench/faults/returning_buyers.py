@@ -1,10 +1,12 @@
 """Buyers who come back after a fault with the receipts of their yeses."""
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 
+from bench.faults.checker import GONE
 from bench.faults.payer import Retry, known
-from bench.faults.wire.http_client import Answer, BuyerClient
+from bench.faults.wire.http_client import BROUGHT_BACK, ENDED, NOT_LOST, Answer, BuyerClient
 from seckill import ledger
 from seckill.models import SaleItem
 
@@ -12,6 +14,8 @@ from seckill.models import SaleItem
 SECONDS_MAX = 60.0
 # A refusal is repeated so often while units are left: some may have come back just after it.
 TRIES = 3
+# No other answer to a receipt is right in the end.
+RIGHT_ANSWERS = {BROUGHT_BACK, NOT_LOST, ENDED, *GONE}
 
 
 def bring_receipts(clients: Sequence[BuyerClient], *, item: SaleItem) -> list[str]:
@@ -19,8 +23,12 @@ def bring_receipts(clients: Sequence[BuyerClient], *, item: SaleItem) -> list[st
     retry = Retry(seconds=SECONDS_MAX, stop=threading.Event())
     answers = [last_answer(client, retry, item=item) for client in clients if client.receipts]
     unanswered = sum(answer is None for answer in answers)
-    wrong = sum(answer is not None and answer.outcome == WRONGLY_REFUSED for answer in answers)
-    counts = {"receipts had no answer": unanswered, "receipts were refused though their units were left": wrong}
+    outcomes = Counter(answer.outcome for answer in answers if answer is not None)
+    counts = {
+        "receipts had no answer": unanswered,
+        "receipts were refused though their units were left": outcomes.pop(WRONGLY_REFUSED, 0),
+    }
+    counts |= {f"receipts were answered {word}": outcomes[word] for word in sorted(outcomes.keys() - RIGHT_ANSWERS)}
     return [f"{count} {what}" for what, count in counts.items() if count]
 
 

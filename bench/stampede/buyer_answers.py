@@ -45,9 +45,7 @@ def collect_answers(
     for answer in answers:
         answers_of[item_of[answer.index]].append(answer)
     false_nos = count_false_nos(chains=chains, answers=answers)
-    return {
-        item_id: heard_by(calls[item_id], answers_of[item_id], false_nos=false_nos[item_id]) for item_id in calls
-    }
+    return {item_id: heard_by(calls[item_id], answers_of[item_id], false_nos=false_nos[item_id]) for item_id in calls}
 
 
 def count_false_nos(*, chains: Sequence[Sequence[Call]], answers: Sequence[Answer]) -> Counter[int]:

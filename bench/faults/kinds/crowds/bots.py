@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Sequence
 
+from django.conf import settings
+
 from bench.faults.buyer_journey import RETRY_SECONDS, Demand
 from bench.faults.fault import TrialContext
 from bench.faults.kinds.frozen_servers import SellingGoesOn
@@ -42,8 +44,10 @@ class Bots(SellingGoesOn):
         self._lock = threading.Lock()
 
     def hold(self) -> None:
+        # With the limit that a shop has for the passes of an account.
+        more = {"TRUSTED_PROXIES": "1", "PASS_LIMIT": settings.PASS_LIMIT}
         for name in WEBS:
-            self.shop.swap(name, self.shop.process(name, more={"TRUSTED_PROXIES": "1"}))
+            self.shop.swap(name, self.shop.process(name, more=more))
         self.shop.await_answers(*WEBS)
         self._sold_out = new_item(f"{self.name}-sold-out", Stock(quantity=1, hold_seconds=600))
         accounts = credentials_for(self._sold_out, count=BOTS * ACCOUNTS_PER_BOT + 1, first=FIRST_BOT)
