@@ -33,17 +33,33 @@ class GateFault(Fault):
         self._repeaters = [context.extra_buyer(f"repeater-{number}", number=number) for number in range(1, 4)]
         self._ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
         self._threads = [threading.Thread(target=self._poll, args=(number,)) for number in range(POLLERS)]
+        # Before the other buyers come, who leave none.
+        first_answers = [repeater.reserve(item_id=context.item.pk, units=1) for repeater in self._repeaters]
+        self._all_told_yes = all(answer.status == 201 for answer in first_answers)
+        self._asked_while_away = 0
 
     def inject(self) -> None:
         for thread in self._threads:
             thread.start()
-        # Everything is taken, so the gate refuses, and the repeaters have units or not.
+        # Everything is taken, so the gate refuses all others.
         self._repeat()
         self.shop.wait(2.0)
         self.begin()
 
     def begin(self) -> None:
         """Let it happen."""
+
+    def undo(self) -> None:
+        # While the store is away.
+        self._asked_while_away = self._repeat()
+        self.end()
+
+    def end(self) -> None:
+        """Let it be over."""
+
+    def took_effect(self) -> bool:
+        """Those who had a yes asked meanwhile, and the store could not be asked."""
+        return self._all_told_yes and self._asked_while_away > 0
 
     def _poll(self, number: int) -> None:
         path = f"/api/v1/sale-items/{self.context.item.pk}/live/"
@@ -52,10 +68,14 @@ class GateFault(Fault):
             request(self._ports[number % len(self._ports)], "GET", path, headers={})
             self._polls.append((began_s, time.monotonic() - began_s))
 
-    def _repeat(self) -> None:
-        for repeater in self._repeaters:
-            for attempt in range(2 * len(WEBS)):
-                repeater.reserve(item_id=self.context.item.pk, units=1, attempt=attempt)
+    def _repeat(self) -> int:
+        """Returns how many of the calls could not be answered."""
+        answers = [
+            repeater.reserve(item_id=self.context.item.pk, units=1, attempt=attempt)
+            for repeater in self._repeaters
+            for attempt in range(2 * len(WEBS))
+        ]
+        return sum(answer.is_unknown for answer in answers)
 
     def violations(self) -> Sequence[str]:
         self._stop.set()
@@ -79,7 +99,7 @@ class GateStoreFrozen(GateFault):
         self._frozen_s = time.monotonic()
         self.shop.freeze("store")
 
-    def undo(self) -> None:
+    def end(self) -> None:
         self._thawed_s = time.monotonic()
         self.shop.thaw("store")
 
@@ -102,14 +122,14 @@ class GateStoreKilled(GateFault):
     def begin(self) -> None:
         self.shop.keep_down("store")
 
-    def undo(self) -> None:
+    def end(self) -> None:
         self.shop.bring_up("store")
         # It was restarted, so the item is compared with its orders first.
         self._came_back = self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
         self._repeat()
 
     def took_effect(self) -> bool:
-        return self._came_back
+        return self._came_back and super().took_effect()
 
     def _sells(self) -> bool:
         return not self._repeaters[0].reserve(item_id=self.context.item.pk, units=1).is_unknown
