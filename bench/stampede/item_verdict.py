@@ -62,7 +62,9 @@ def verdict_on_item(
     lines = lines_of(item_id=item.pk, reservation_ids=sorted({call.reservation_id for call in heard.calls.values()}))
     sent = [answer for answer in heard.answers if answer.outcome != NOT_SENT]
     firsts = [call for call in heard.calls.values() if call.kind is CallKind.FIRST]
-    persisted = [reservation_id for reservation_id in heard.yes if keeps_promise(heard.yes[reservation_id], lines)]
+    persisted = [
+        yes for yes in heard.yes.values() if keeps_promise(yes, lines, buyer_id=heard.calls[yes.index].buyer_id)
+    ]
     stores = compare_stores(item)
     left = stores.counters.left if stores.counters else None
     last_yes_s = max((answer.answered_s for answer in heard.yes.values()), default=started_s)
@@ -90,10 +92,12 @@ def verdict_on_item(
     )
 
 
-def keeps_promise(yes: Answer, lines: Mapping[str, Line]) -> bool:
-    """Whether the yes became an order of as many units, even one that expired unpaid."""
+def keeps_promise(yes: Answer, lines: Mapping[str, Line], *, buyer_id: int | None) -> bool:
+    """Whether the yes became an order of this buyer for as many units, even one that expired unpaid."""
     line = lines.get(yes.reservation_id)
-    return line is not None and line.units == yes.units and line.status != OrderStatus.REJECTED
+    if line is None or line.status == OrderStatus.REJECTED:
+        return False
+    return (line.buyer_id, line.units) == (buyer_id, yes.units)
 
 
 def find_violations(

@@ -166,6 +166,14 @@ def test_an_order_of_fewer_units_than_promised_is_lost(run: DirectRun, buyer: Us
     assert run.verdict().lost == 1
 
 
+def test_an_order_of_another_buyer_than_the_one_who_was_told_yes_is_lost(
+    run: DirectRun, buyer: User, rival: User
+) -> None:
+    call = run.order(buyer)
+    Order.objects.filter(pk=order_of(call).pk).update(buyer=rival)
+    assert run.verdict().lost == 1
+
+
 def test_an_order_that_its_buyer_gave_up_is_not_lost(run: DirectRun, buyer: User) -> None:
     call = run.order(buyer)
     lifecycle.cancel(order_id=order_of(call).pk)
