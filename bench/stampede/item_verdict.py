@@ -4,19 +4,26 @@ The calls of a run are counted by the ids of their reservations, so that other b
 difference. Whether the item was oversold is a question about the whole item.
 """
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db.models import Q, Sum
+from django.utils import timezone
 
 from bench.stampede.buyer_answers import IN_DOUBT, BuyerAnswers
 from bench.stampede.cross_check import Line, buyers_above_limit, compare_stores, duplicates, lines_of
 from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, CallKind
-from orders.models import OrderStatus
-from seckill.models import SaleItem
+from orders.models import OrderLine, OrderStatus
+from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 
-# Answers that mean that there are not enough units, which is never true of an unlimited item.
+# Answers that mean that there are not enough units, which is never true of an unlimited item; and those of a sale that
+# does not sell now.
 RAN_OUT = {Outcome.SOLD_OUT.value, Outcome.HELD_BY_OTHERS.value, Outcome.TOO_FEW_LEFT.value}
+NOT_SELLING = {Outcome.PAUSED.value, Outcome.NOT_OPEN.value, Outcome.CLOSED.value}
 OUTCOMES = {outcome.value for outcome in Outcome}
 
 
@@ -88,7 +95,11 @@ def verdict_on_item(
         told_unavailable=len({heard.calls[answer.index].buyer_id for answer in sent if answer.unavailable_s}),
         seconds_unavailable=max(unavailable_s) - min(unavailable_s) if unavailable_s else None,
         seconds_to_sell_out=last_yes_s - started_s if left == 0 and heard.yes else None,
-        violations=[*stores.violations, *find_violations(item=item, heard=heard, lines=lines, accepted=accepted)],
+        violations=[
+            *stores.violations,
+            *find_violations(item=item, heard=heard, lines=lines, accepted=accepted),
+            *false_refusals(item=item, heard=heard, left=left, started_s=started_s),
+        ],
     )
 
 
@@ -132,3 +143,42 @@ def find_violations(
         ),
     }
     return [f"{count} {what}" for what, count in found.items() if count]
+
+
+def false_refusals(*, item: SaleItem, heard: BuyerAnswers, left: int | None, started_s: float) -> list[str]:
+    """Refusals that were never true of the item: it was open, and had units that nobody had reserved until the end.
+
+    Where staff have changed the sale meanwhile, they may have been true at their time.
+    """
+    if was_changed_since(item, started_s=started_s):
+        return []
+    closed = timezone.now() >= item.sale.closes_at
+    spare = never_reserved(item, left=left)
+    refused = [(heard.calls[answer.index], answer.outcome) for answer in heard.answers]
+    found = {
+        "buyers were told that the sale is paused, not open or over, while it was open": sum(
+            outcome in NOT_SELLING and not (closed and outcome == Outcome.CLOSED) for _call, outcome in refused
+        ),
+        f"buyers were told that units are lacking, of which {spare} were never reserved": sum(
+            outcome in RAN_OUT and call.units <= spare for call, outcome in refused
+        ),
+    }
+    return [f"{count} {what}" for what, count in found.items() if count]
+
+
+def never_reserved(item: SaleItem, *, left: int | None) -> int:
+    """Units that were on sale all the time. Those that were reserved and came back are not among them.
+
+    None with a waiting list: there, units that are left may be for somebody else.
+    """
+    if item.quantity is None or left is None or item.sale.waiting_list:
+        return 0
+    reserved = OrderLine.objects.filter(sale_item=item).aggregate(units=Sum("units", default=0))["units"]
+    return max(0, min(left, item.quantity - int(reserved)))
+
+
+def was_changed_since(item: SaleItem, *, started_s: float) -> bool:
+    """Whether a change of staff took effect, or may have, since this time of the monotonic clock."""
+    since = timezone.now() - timedelta(seconds=time.monotonic() - started_s)
+    changes = SaleChange.objects.filter(item=item)
+    return changes.filter(Q(finished_at=None) | Q(finished_at__gte=since)).exists()

@@ -11,6 +11,8 @@ from bench.stampede.item_verdict import ItemVerdict
 from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict
 
+PROVES_NOTHING = "This run proves nothing: nobody was told yes, although units were left."
+
 
 def show(verdict: Verdict, *, paying: Mapping[str, CallTimes], console: Console) -> None:
     """Print the verdict, and how long the calls of paying buyers took."""
@@ -20,7 +22,7 @@ def show(verdict: Verdict, *, paying: Mapping[str, CallTimes], console: Console)
         console.print(items_table(verdict.items))
     if paying:
         console.print(paying_table(paying))
-    console.print(summary(verdict), style="green" if verdict.kept else "bold red")
+    console.print(summary(verdict), style="green" if verdict.kept and not verdict.proves_nothing else "bold red")
 
 
 def as_json(verdict: Verdict, *, paying: Mapping[str, CallTimes]) -> str:
@@ -121,6 +123,8 @@ def summary(verdict: Verdict) -> str:
     """Explain the figures in sentences."""
     if not verdict.kept:
         return f"The shop broke a promise: {problems(verdict)}."
+    if verdict.proves_nothing:
+        return PROVES_NOTHING
     sentences = []
     if not verdict.told_yes:
         sentences.append("Nobody was told yes, so there was no promise to keep.")

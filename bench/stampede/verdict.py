@@ -14,7 +14,8 @@ from seckill.models import SaleItem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Figures):
-    """The figures of a run. `kept` says whether every promise was kept.
+    """The figures of a run. `kept` says whether every promise was kept; `proves_nothing`, that there was none to keep,
+    although there were units that buyers asked for.
 
     `item_id` is None if there are several items; `items` has the figures of each.
     """
@@ -31,6 +32,7 @@ class Verdict(Figures):
     seconds_to_last_order: float | None
     p50_ms: float
     p99_ms: float
+    proves_nothing: bool
     items: list[ItemVerdict] = field(default_factory=list)
 
     @property
@@ -102,9 +104,18 @@ def verdict_on(
         seconds_to_last_order=max(0.0, last_order_s - last_yes_s) if last_order_s is not None else None,
         p50_ms=1000 * percentile(first_seconds, 0.50),
         p99_ms=1000 * percentile(first_seconds, 0.99),
+        proves_nothing=not yes
+        and not any(one.in_doubt_persisted for one in found)
+        and any(could_sell(heard[one.item_id], left_before=left_before[one.item_id]) for one in found),
         violations=violations_of(found, died=rush.died),
         items=found,
     )
+
+
+def could_sell(heard: BuyerAnswers, *, left_before: int | None) -> bool:
+    """Whether there were as many units as some buyer wanted; None if the item is unlimited."""
+    units = [call.units for call in heard.calls.values()]
+    return bool(units) and (left_before is None or left_before >= min(units))
 
 
 def violations_of(found: Sequence[ItemVerdict], *, died: int) -> list[str]:

@@ -41,9 +41,9 @@ class Command(BaseCommand):
     help = (
         "Sends simulated buyers over HTTP to the shop that runs on this machine and prints a verdict: asked, told "
         "yes, persisted, oversold, lost, duplicated, seconds to sell out, p50 and p99. The exit code is 1 if the shop "
-        "broke a promise. Without ITEM it creates a sale that opens at once. It calls loopback addresses only. The "
-        "buyers are the users load-000001 …; those who already have units of the item are left out, so that each run "
-        "has new ones. It stops by itself."
+        "broke a promise, or if nobody was told yes although units were left. Without ITEM it creates a sale that "
+        "opens at once. It calls loopback addresses only. The buyers are the users load-000001 …; those who already "
+        "have units of the item are left out, so that each run has new ones. It stops by itself."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -89,6 +89,8 @@ class Command(BaseCommand):
             options["json"].write_text(report.as_json(verdict, paying=paying))
         if not verdict.kept:
             raise CommandError(f"The shop broke a promise: {report.problems(verdict)}.")
+        if verdict.proves_nothing:
+            raise CommandError(report.PROVES_NOTHING)
 
 
 def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Verdict, dict[str, CallTimes]]:

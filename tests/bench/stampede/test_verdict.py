@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,7 +20,8 @@ from bench.stampede.verdict import Verdict, percentile, verdict_on
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
-from seckill.models import SaleItem
+from seckill.changes.journal import make_change
+from seckill.models import SaleChange, SaleItem
 from seckill.passes.passes import new_reservation_id
 from seckill.store.keys import keys_of
 from shop.models import Product
@@ -111,6 +112,12 @@ def verdict_on_runs(runs: Sequence[DirectRun], *, died: int = 0) -> Verdict:
 @pytest.fixture
 def run(item: SaleItem) -> DirectRun:
     return DirectRun(item)
+
+
+def refuse(run: DirectRun, buyer: User, *, outcome: str) -> None:
+    """A call that is refused by the answer alone."""
+    run.calls.append(Call(len(run.calls), CallKind.FIRST, run.item.pk, buyer.pk, 1, "a pass", str(uuid4())))
+    run.answers.append(Answer(index=run.calls[-1].index, outcome=outcome, tries=1, answered_s=5.0))
 
 
 def product_beside() -> Product:
@@ -297,6 +304,78 @@ def test_units_that_nobody_got_are_counted_as_unsold(product: Product, buyer: Us
     run.drain()
     lifecycle.cancel(order_id=order_of(call).pk)
     assert run.verdict().unsold == 1
+
+
+@pytest.mark.parametrize("outcome", ["sold_out", "held_by_others", "too_few_left"])
+def test_buyers_who_are_told_that_units_are_lacking_while_some_were_never_reserved_are_named(
+    run: DirectRun, buyer: User, rival: User, outcome: str
+) -> None:
+    run.order(buyer)
+    refuse(run, rival, outcome=outcome)
+    assert "1 buyers were told that units are lacking, of which 4 were never reserved" in run.verdict().violations
+
+
+def test_units_that_came_back_and_fewer_units_than_were_asked_for_make_no_false_refusal(
+    product: Product, buyer: User, rival: User, stranger: User
+) -> None:
+    run = DirectRun(make_item(product, quantity=3, per_buyer_max=2))
+    call = run.ask(buyer, units=2)
+    run.ask(rival, units=2)
+    run.drain()
+    lifecycle.cancel(order_id=order_of(call).pk)
+    run.ask(stranger, units=2)
+    run.drain()
+    assert [answer.outcome for answer in run.answers] == ["reserved", "too_few_left", "reserved"]
+    assert run.verdict().kept
+
+
+@pytest.mark.parametrize("outcome", ["paused", "not_open", "closed"])
+def test_buyers_of_an_open_item_who_are_told_that_it_does_not_sell_are_named(
+    run: DirectRun, buyer: User, rival: User, outcome: str
+) -> None:
+    run.order(buyer)
+    refuse(run, rival, outcome=outcome)
+    wrong = "1 buyers were told that the sale is paused, not open or over, while it was open"
+    assert wrong in run.verdict().violations
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [(SaleChange.Kind.PAUSE, "paused"), (SaleChange.Kind.END_NOW, "closed")])
+def test_buyers_may_be_told_what_staff_have_changed_meanwhile(
+    run: DirectRun, buyer: User, rival: User, kind: SaleChange.Kind, outcome: str
+) -> None:
+    run.order(buyer)
+    make_change(kind=kind, sale_id=run.item.sale_id, reason="a test", made_by=None)
+    run.ask(rival)
+    assert run.answers[-1].outcome == outcome
+    assert run.verdict().kept
+
+
+def test_buyers_may_be_told_of_an_end_that_came_in_its_time(run: DirectRun, buyer: User, rival: User) -> None:
+    run.order(buyer)
+    refuse(run, rival, outcome="closed")
+    run.item.sale.closes_at = timezone.now()
+    assert run.verdict().kept
+
+
+@pytest.mark.parametrize("outcome", ["unavailable", "limit_reached", NOT_SENT])
+def test_a_run_in_which_nobody_is_told_yes_proves_nothing(run: DirectRun, buyer: User, outcome: str) -> None:
+    refuse(run, buyer, outcome=outcome)
+    verdict = run.verdict()
+    assert verdict.proves_nothing
+    if verdict.kept:
+        assert report.summary(verdict) == report.PROVES_NOTHING
+
+
+def test_a_run_for_units_that_are_all_gone_shows_that_none_is_sold_twice(
+    product: Product, buyer: User, rival: User, stranger: User
+) -> None:
+    item = make_item(product, quantity=1)
+    DirectRun(item).order(buyer)
+    late = DirectRun(item)
+    late.ask(rival)
+    verdict = late.verdict()
+    assert verdict.kept
+    assert not verdict.proves_nothing
 
 
 def test_the_other_buyers_of_the_item_do_not_count(run: DirectRun, buyer: User, rival: User) -> None:
