@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
 from bench.faults.wire.http_client import BROUGHT_BACK, CHARGED, NOT_LOST
-from orders.models import SOLD, OrderStatus
+from orders.models import REFUNDS, SOLD, OrderStatus
 
 # Enough to find the others in the logs.
 EXAMPLES_MAX = 3
@@ -87,6 +87,7 @@ def check(
         violations=[
             *find_violations(events, snapshot, not_promised=not_promised, quantity_moved=quantity_moved),
             *false_nos(events, forgiven=forgiven),
+            *([] if quantity_moved or forgiven or came_back(snapshot) else sold_again(events)),
         ],
     )
 
@@ -218,6 +219,26 @@ def false_nos(events: Sequence[Event], *, forgiven: Set[str]) -> list[str]:
         if event.action is Action.RESERVE and event.outcome in FALSE_NOS
         if event.reservation_id in yes and sent_s[event.call] > yes[event.reservation_id].at_s
     ]
+
+
+def came_back(snapshot: StoreSnapshot) -> bool:
+    """Whether units that were paid for may have come back, with the money."""
+    return any(order.status in REFUNDS and not order.keeps_units for order in snapshot.orders)
+
+
+def sold_again(events: Sequence[Event]) -> list[str]:
+    """New yeses to calls that were sent after somebody was told that all units are sold, in words."""
+    sent_s = {event.call: event.at_s for event in events if not event.is_answer}
+    sold_out_s = min((event.at_s for event in events if event.outcome == "sold_out"), default=float("inf"))
+    count = sum(event.is_yes and event.outcome == "reserved" and sent_s[event.call] > sold_out_s for event in events)
+    return [f"{count} buyers were told yes after others were told that all is sold"] if count else []
+
+
+def nothing_sold(events: Sequence[Event], *, buyers: Set[str]) -> list[str]:
+    """In words, if these clients came to buy and none was told yes: then there was no promise to break."""
+    if not buyers or any(event.is_yes and event.client in buyers for event in events):
+        return []
+    return ["none of the buyers was told yes, so this trial proves nothing"]
 
 
 def shown(order: OrderRow, snapshot: StoreSnapshot) -> str:

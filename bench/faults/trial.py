@@ -11,7 +11,7 @@ from functools import partial
 from django.db import DatabaseError
 
 from bench.faults.buyer_journey import Demand, behaviour_from, journey
-from bench.faults.checker import Findings, check, first_yes, seconds_of_failed_calls
+from bench.faults.checker import Findings, check, first_yes, nothing_sold, seconds_of_failed_calls
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
 from bench.faults.returning_buyers import bring_receipts
@@ -154,6 +154,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     slowest = max(times, default=None) if kind.refusals_are_timed else None
     more = [
         *refused,
+        *nothing_sold(events, buyers={client.name for client in clients}),
         *further_violations(fault, snapshots, slowest=slowest, recovery_seconds=fault_run.recovery_seconds),
     ]
     retire(item)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.faults.checker import Findings, check, seconds_of_failed_calls
+from bench.faults.checker import Findings, check, nothing_sold, seconds_of_failed_calls
 from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
 from bench.faults.wire.http_client import BROUGHT_BACK, CHARGED, ENDED, NOT_LOST
@@ -302,3 +302,34 @@ def test_a_pass_may_hear_no_if_its_yes_came_later_or_may_have_been_lost() -> Non
     sent_before_its_yes = [replace(event, at_s=event.at_s - 1.5) for event in asked_again(ANN, "held_by_others")]
     assert judged(events=[*EVENTS, *sent_before_its_yes]).holds
     assert judged(events=[*EVENTS, *asked_again(BEN, "held_by_others")], may_be_lost=(BEN,)).holds
+
+
+ALL_SOLD: dict[str, Any] = {"quantity": 2, "counters": replace(counters(left=0), quantity=2)}
+
+
+def sold_out_before(*again: Event) -> list[Event]:
+    return [*EVENTS, *said(CID, "sold_out", status=410), *again]
+
+
+def test_a_new_yes_after_all_was_said_to_be_sold_is_named() -> None:
+    found = judged(events=sold_out_before(*asked_again(ANN, "reserved", status=201)), **ALL_SOLD)
+    assert "1 buyers were told yes after others were told that all is sold" in found.violations
+
+
+def test_a_repeated_yes_and_one_for_units_that_came_back_may_follow_sold_out() -> None:
+    repeated = sold_out_before(*asked_again(ANN, "already_reserved", status=201))
+    assert "that all is sold" not in " ".join(judged(events=repeated, **ALL_SOLD).violations)
+    new = sold_out_before(*asked_again(ANN, "reserved", status=201))
+    refunded = [order(ANN), order(BEN, status="refunded")]
+    for more in ({"may_be_lost": (BEN,)}, {"orders": refunded}):
+        assert "that all is sold" not in " ".join(judged(events=new, **ALL_SOLD, **more).violations)
+    moved = check(new, replace(SNAPSHOT, **ALL_SOLD), quantity_moved=True)
+    assert "that all is sold" not in " ".join(moved.violations)
+
+
+def test_a_trial_whose_buyers_were_all_refused_proves_nothing() -> None:
+    refused = [event for event in EVENTS if not event.is_yes]
+    assert nothing_sold(refused, buyers={"client"})
+    assert nothing_sold([*refused, *(replace(event, client="probe") for event in EVENTS)], buyers={"client"})
+    assert not nothing_sold(EVENTS, buyers={"client"})
+    assert not nothing_sold(refused, buyers=set())
