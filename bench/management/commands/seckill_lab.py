@@ -173,8 +173,9 @@ def series_of(options: dict[str, Any]) -> list[Series]:
 def own_series(options: dict[str, Any]) -> Series:
     if options["processes"] > PROCESSES_MAX or options["clients"] > CLIENTS_MAX:
         raise CommandError(f"At most {PROCESSES_MAX} processes of {CLIENTS_MAX} clients each.")
-    buyers = options["buyers"]
-    if (buyers or 0) > BUYERS_MAX:
+    # Without any, only the faults are run.
+    buyers = options["buyers"] or 0
+    if buyers > BUYERS_MAX:
         raise CommandError(f"At most {BUYERS_MAX:,} buyers.")
     units_min, units_max = options["units"]
     own = [

@@ -50,6 +50,11 @@ def test_quick_presets_take_the_strategies_they_are_given_and_the_results_page_h
     assert re.search(r"^\| `all_in_lua` \| – \| – \| [^|]+ \| \+10 \| – \|$", text, re.MULTILINE)
 
 
+def test_faults_can_be_run_without_any_other_sale() -> None:
+    said = lab("--faults", "killed", "--strategies", "all_in_lua")
+    assert "killed" in said
+
+
 def test_the_exit_code_is_1_if_a_strategy_is_expected_to_be_correct_and_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GetSet, "correct", True)
     with pytest.raises(CommandError, match="get_set: oversold by") as failure:
