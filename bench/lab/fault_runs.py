@@ -7,11 +7,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
 from bench.lab.buyers import stopping_buyer
-from bench.lab.buyers.buyer_pool import BuyerPool
+from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed
 from bench.lab.buyers.buyer_process import attempt, disconnect
 from bench.lab.buyers.calls import ERROR, SOLD, Call, Result, Setting
 from bench.lab.buyers.sale_progress import SaleProgress
@@ -23,6 +24,8 @@ from bench.strategies.base.strategy import Backend, Fault, Strategy
 
 # Two units, so that the stopped buyer and a rival can each rightly have one.
 STOCK = 2
+# In one sale the stopped buyer wants a unit, in another more than there are, and is stopped on the way to a refusal.
+UNITS_WANTED = (1, STOCK + 1)
 RIVALS = 3
 # Short, so that a run need not wait for 30 s, but much longer than the milliseconds of an attempt.
 LEASE_SECONDS = 0.3
@@ -85,12 +88,17 @@ def is_unexpected(kind: type[Strategy], fault: Fault, *, oversold: int, stuck: b
 
 
 def stop_between_commands(kind: type[Strategy], fault: Fault, *, servers: BackendServers) -> FaultRun:
-    """For each command but the first, a sale in which one buyer is stopped before that command while rivals buy."""
+    """For each command but the first, sales in which one buyer is stopped before that command while rivals buy."""
     load_scripts(kind, servers)
     steps = range(2, STEPS_MAX + 1)
+
+    def sale_of(plan: tuple[int, int]) -> tuple[str, list[Result], bool] | None:
+        units, step = plan
+        return stop_before_command(kind, fault, step, units=units, servers=servers)
+
     # At the same time: such a sale is mostly waiting for a lease to end.
     with ThreadPoolExecutor(len(steps)) as executor:
-        found = list(executor.map(lambda step: stop_before_command(kind, fault, step, servers=servers), steps))
+        found = list(executor.map(sale_of, product(UNITS_WANTED, steps)))
     sales = [sale for sale in found if sale is not None]
     oversold = max((units_sold(results) - STOCK for _stop, results, _stuck in sales), default=0)
     stuck = any(stuck for _stop, _results, stuck in sales)
@@ -101,17 +109,17 @@ def stop_between_commands(kind: type[Strategy], fault: Fault, *, servers: Backen
         unsold=max((max(0, unsold(results, stock=STOCK)) for _stop, results, _stuck in sales), default=0),
         stuck=stuck,
         errors=sum(result.answer == ERROR for _stop, results, _stuck in sales for result in results),
-        stops=[stop for stop, _results, _stuck in sales],
+        stops=list(dict.fromkeys(stop for stop, _results, _stuck in sales)),
         unexpected=is_unexpected(kind, fault, oversold=max(0, oversold), stuck=stuck),
     )
 
 
 def stop_before_command(
-    kind: type[Strategy], fault: Fault, step: int, *, servers: BackendServers
+    kind: type[Strategy], fault: Fault, step: int, *, units: int, servers: BackendServers
 ) -> tuple[str, list[Result], bool] | None:
     """One sale: the command before which the buyer stopped, all results, and whether the sale is stuck.
 
-    None if the attempt has fewer commands.
+    None if the attempt has fewer commands. Raises BuyersFailed.
     """
     name = f"lab-{kind.id}-{secrets.token_hex(4)}"
     seller = lab_strategy(kind, servers, name, LEASE_SECONDS)
@@ -120,20 +128,19 @@ def stop_before_command(
     context = get_context("forkserver")
     context.set_forkserver_preload(["bench.lab.buyers.stopping_buyer"])
     ours, theirs = context.Pipe()
-    task = StopTask(kind.id, name, servers.store_url, servers.database_url, LEASE_SECONDS, step, SIGNALS[fault])
+    task = StopTask(kind.id, name, servers.store_url, servers.database_url, LEASE_SECONDS, units, step, SIGNALS[fault])
     process = context.Process(target=stopping_buyer.run, args=(task, theirs), daemon=True)
     try:
         process.start()
         theirs.close()
         stop = next_message(ours)
-        if not isinstance(stop, str):
+        if isinstance(stop, Result):
             return None
         time.sleep(LEASE_SECONDS + PAST_LEASE_SECONDS if kind.lease_seconds else PAST_LEASE_SECONDS)
         results = rivals(kind, servers, name, first=10)
         if fault is Fault.PAUSED:
             os.kill(process.pid or 0, signal.SIGCONT)
-            result = next_message(ours)
-            results += [result] if isinstance(result, Result) else []
+            results.append(next_message(ours))
         last_results = rivals(kind, servers, name, first=100)
         results += last_results
         left = seller.left()
@@ -149,11 +156,13 @@ def stop_before_command(
 
 
 def next_message(pipe: Any) -> Any:
-    """The next message of the stopped buyer; None if none comes."""
+    """The next message of the stopped buyer. Raises BuyersFailed if none comes: the sale has no result then."""
     try:
-        return pipe.recv() if pipe.poll(MESSAGE_SECONDS_MAX) else None
-    except EOFError:
-        return None
+        if pipe.poll(MESSAGE_SECONDS_MAX):
+            return pipe.recv()
+    except EOFError as error:
+        raise BuyersFailed("The process of the buyer who is stopped died.") from error
+    raise BuyersFailed(f"The buyer who is stopped said nothing for {MESSAGE_SECONDS_MAX:.0f} s.")
 
 
 def rivals(kind: type[Strategy], servers: BackendServers, name: str, *, first: int) -> list[Result]:

@@ -42,7 +42,8 @@ bound. *Busy* are buyers who got no lock, or had no retries left.
 FAULTS = """\
 - *paused*, *killed*: a buyer's process gets SIGSTOP or SIGKILL before its second command, in the next sale before its
   third, and so on. Three rivals come when its lease (0.3 s here) has ended; a paused buyer then continues, and three
-  more come. Two units are on sale; the worst sale counts. An attempt of a single command cannot be stopped in between.
+  more come. Two units are on sale. In half of the sales the stopped buyer wants one, and in half three, to be stopped
+  on the way to a refusal. The worst sale counts. An attempt of a single command cannot be stopped in between.
 - *restarted*: the store gets SIGKILL after 150 answers of a sale of 300 units to 600 buyers, and starts again with its
   data.
 - *lost*: the same, but the data is gone, and the sale is one of 10 units to 2,000 buyers, when all are sold.

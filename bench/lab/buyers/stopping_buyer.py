@@ -22,13 +22,14 @@ BUYER = 1
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """The buyer sends itself `signal_number` before command number `step` of its attempt; the first is 1."""
+    """The buyer wants `units`, and sends itself `signal_number` before command number `step`; the first is 1."""
 
     strategy_id: str
     name: str
     store_url: str
     database_url: str | None
     lease_seconds: float
+    units: int
     step: int
     signal_number: int
 
@@ -64,7 +65,7 @@ def run(task: StopTask, pipe: Connection) -> None:
     strategy = kind(surroundings, task.name)
     strategy.left()
     counter.count = 0
-    pipe.send(attempt(strategy, Call(BUYER, 1)))
+    pipe.send(attempt(strategy, Call(BUYER, task.units)))
 
 
 def stepped_store(url: str, *, backend: Backend, counter: CommandCounter) -> Any:

@@ -6,7 +6,7 @@ killed between the two commands loses units.
 """
 
 from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer
+from bench.strategies.base.strategy import Answer, Fault
 
 
 class DecrThenRollback(CounterStock):
@@ -14,6 +14,7 @@ class DecrThenRollback(CounterStock):
     expected = "never oversells; writes twice per refusal, and the counter falls below zero for a moment"
     correct = False
     never_oversells = True
+    breaks_under = frozenset({Fault.KILLED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         if int(self.store.decrby(self.key, units)) < 0:

@@ -5,7 +5,7 @@ oversell. But before a buyer of 3 has given its units back, a buyer of 1 is refu
 """
 
 from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer
+from bench.strategies.base.strategy import Answer, Fault
 
 
 class DecrbyRefund(CounterStock):
@@ -13,6 +13,7 @@ class DecrbyRefund(CounterStock):
     expected = "never oversells; may refuse a buyer of 1 before a buyer of 3 has given its units back"
     correct = False
     never_oversells = True
+    breaks_under = frozenset({Fault.KILLED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         if int(self.store.get(self.key) or 0) <= 0:

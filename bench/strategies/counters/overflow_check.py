@@ -6,7 +6,7 @@ nothing over `< 0`.
 """
 
 from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer
+from bench.strategies.base.strategy import Answer, Fault
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -16,6 +16,7 @@ class OverflowCheck(CounterStock):
     expected = "the same as decr_then_rollback: the trick gains nothing"
     correct = False
     never_oversells = True
+    breaks_under = frozenset({Fault.KILLED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         if overflows(INT64_MAX - int(self.store.decrby(self.key, units))):

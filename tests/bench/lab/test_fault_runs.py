@@ -1,10 +1,12 @@
 """Faults: a buyer is stopped between two commands, or the store restarts during a sale."""
 
 from collections.abc import Iterator
+from multiprocessing import Pipe
 
 import pytest
 
-from bench.lab.buyers.buyer_pool import BuyerPool, running_pool
+from bench.lab import fault_runs
+from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed, running_pool
 from bench.lab.fault_runs import FAULT_SETTING, LOST_SETTING, RESTART_AFTER_ANSWERS, run_under_fault
 from bench.lab.servers.lab_servers import LabServers
 from bench.strategies.all_strategies import BY_ID
@@ -36,6 +38,29 @@ def test_a_killed_holder_of_a_lock_without_expiry_leaves_the_sale_stuck(
     assert fault_run is not None
     assert fault_run.stuck
     assert not fault_run.unexpected
+
+
+@pytest.mark.parametrize("strategy", ["decr_then_rollback", "overflow_check", "decrby_refund"])
+def test_a_buyer_who_is_killed_before_giving_units_back_leaves_no_unit_for_others(
+    lab_servers: LabServers, pool: BuyerPool, strategy: str
+) -> None:
+    killed = run_under_fault(BY_ID[strategy], Fault.KILLED, lab_servers=lab_servers, pool=pool)
+    assert killed is not None
+    assert "INCRBY" in killed.stops
+    assert (killed.oversold, killed.unsold) == (0, 2)
+    assert Fault.KILLED in BY_ID[strategy].breaks_under
+
+
+@pytest.mark.parametrize(("is_alive", "wrong"), [(False, "died"), (True, "said nothing")])
+def test_a_sale_whose_stopped_buyer_dies_or_is_silent_has_no_result(
+    monkeypatch: pytest.MonkeyPatch, is_alive: bool, wrong: str
+) -> None:
+    monkeypatch.setattr(fault_runs, "MESSAGE_SECONDS_MAX", 0.1)
+    ours, theirs = Pipe()
+    if not is_alive:
+        theirs.close()
+    with pytest.raises(BuyersFailed, match=wrong):
+        fault_runs.next_message(ours)
 
 
 def test_the_ledger_loses_nothing_when_the_store_is_killed_and_comes_back(
