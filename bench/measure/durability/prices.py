@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.measure.durability.measured_store import Address
 from bench.measure.durability.reserving_pool import ReservingPool
-from bench.measure.durability.rounds import Round, RoundFailed, run_round
+from bench.measure.durability.rounds import Round, run_round
 
 # The store's settings for each way. The shop requires the last (seckill/store/durability.py).
 WAYS = {
@@ -16,8 +16,6 @@ WAYS = {
     "always": {"appendonly": "yes", "appendfsync": "always"},
 }
 SHOPS_OWN = "always"
-# If a sync took less than this share of the delay, the disk was not slowed and the figures are wrong.
-SLOWED_SHARE_MIN = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def price_list(
 ) -> list[Price]:
     """All measurements; those on a slowed disk only if there is a library to slow it.
 
-    The ways take turns, so that other work of the machine affects them all alike.
+    The ways take turns, so that other work of the machine affects them all alike. Raises as `run_round` does.
     """
     done: dict[tuple[str, float], list[Round]] = {line: [] for line in lines_of(delay_s if library else 0.0)}
     for number in range(rounds):
@@ -78,11 +76,7 @@ def price_list(
                     pool=pool,
                 )
             )
-    prices = [Price(way, delay, its_rounds) for (way, delay), its_rounds in done.items()]
-    for price in prices:
-        if price.delay_s and (price.sync_ms or 0.0) < price.delay_s * 1000 * SLOWED_SHARE_MIN:
-            raise RoundFailed(f"A sync should take {price.delay_s * 1000:.0f} ms and took {price.sync_ms} ms.")
-    return prices
+    return [Price(way, delay, its_rounds) for (way, delay), its_rounds in done.items()]
 
 
 def lines_of(delay_s: float) -> list[tuple[str, float]]:

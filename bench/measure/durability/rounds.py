@@ -22,6 +22,8 @@ WARM_UP_SECONDS = 0.4
 ALONE_SECONDS, ALONE_CALLS_MIN = 0.3, 3
 # On a slowed disk the store is killed after this share of a sync, when it has confirmed most that is not written yet.
 WORST_SHARE = 0.8
+# If the syncs took less than this share of the delay, the disk was not slowed and the figures are wrong.
+SLOWED_SHARE_MIN = 0.9
 SYNC_SECONDS_MAX = 10.0
 TERMS = ledger.Terms(
     quantity=None,
@@ -97,6 +99,8 @@ def run_round(
         syncs = syncs_of(disk).since(syncs_before)
         store.kill()
     answers = pool.stop()
+    sync_ms = syncs.spent_s / syncs.done * 1000 if disk and syncs.done else None
+    check_slowed(sync_ms, delay_s=delay_s)
     confirmed = {confirmation.reservation_id for confirmation in [*alone, *answers.confirmed]}
     lost_to_power_cut = None
     if disk:
@@ -106,7 +110,7 @@ def run_round(
         **asdict(figures_of(alone, answers, started_s=started_s, ended_s=ended_s)),
         lost_to_kill=len(confirmed - found_in(directory / "killed", address=address, options=options)),
         lost_to_power_cut=lost_to_power_cut,
-        sync_ms=syncs.spent_s / syncs.done * 1000 if disk and syncs.done else None,
+        sync_ms=sync_ms,
     )
 
 
@@ -144,12 +148,24 @@ def wait_for_sync(disk: Disk) -> None:
         time.sleep(0.002)
 
 
+def check_slowed(sync_ms: float | None, *, delay_s: float) -> None:
+    """Whether the syncs took as long as they should. Raises RoundFailed."""
+    if delay_s and (sync_ms or 0.0) < delay_s * 1000 * SLOWED_SHARE_MIN:
+        raise RoundFailed(f"A sync should take {delay_s * 1000:.0f} ms and took {sync_ms} ms.")
+
+
 def wait_for_kill_time(*, disk: Disk | None, delay_s: float) -> None:
-    """Wait for a random time of up to a second; on a slowed disk, until late in a sync, which is the worst time."""
-    deadline_s = time.monotonic() + (SYNC_SECONDS_MAX if disk and delay_s else random.uniform(0, 1))
-    while time.monotonic() < deadline_s:
-        if disk and delay_s and disk.sync_under_way_s() >= WORST_SHARE * delay_s:
-            return
+    """Wait for a random time of up to a second; on a slowed disk, until late in a sync, which is the worst time.
+
+    Raises RoundFailed if that does not come.
+    """
+    if not disk or not delay_s:
+        time.sleep(random.uniform(0, 1))
+        return
+    deadline_s = time.monotonic() + SYNC_SECONDS_MAX
+    while disk.sync_under_way_s() < WORST_SHARE * delay_s:
+        if time.monotonic() > deadline_s:
+            raise RoundFailed(f"No moment late in a sync came within {SYNC_SECONDS_MAX:.0f} s.")
         time.sleep(0.001)
 
 

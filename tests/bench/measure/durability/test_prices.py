@@ -1,5 +1,6 @@
 """A small `make durability`: real servers are killed under load, and what is missing afterwards is counted."""
 
+import contextlib
 import json
 import os
 import socket
@@ -8,17 +9,17 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bench.measure.durability import __main__ as command
-from bench.measure.durability import price_table
-from bench.measure.durability.disk import NoSlowDisk, build_library
+from bench.measure.durability import price_table, rounds
+from bench.measure.durability.disk import Disk, NoSlowDisk, build_library
 from bench.measure.durability.measured_pair import DelayedLink
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
-from bench.measure.durability.rounds import Round
+from bench.measure.durability.rounds import Round, RoundFailed, check_slowed, wait_for_kill_time
 from shop.local.ports import free_port
 from tests.processes import command_line
 
@@ -158,3 +159,20 @@ def test_losses_are_given_as_a_range_over_the_rounds() -> None:
 def test_a_run_that_would_take_too_long_is_refused(arguments: str) -> None:
     with pytest.raises(SystemExit):
         command.parsed(arguments.split())
+
+
+@pytest.mark.parametrize(("sync_ms", "is_slow"), [(150.2, True), (136.0, True), (120.0, False), (None, False)])
+def test_a_round_whose_disk_was_not_slowed_fails(sync_ms: float | None, is_slow: bool) -> None:
+    with contextlib.nullcontext() if is_slow else pytest.raises(RoundFailed, match="should take 150 ms"):
+        check_slowed(sync_ms, delay_s=0.15)
+    check_slowed(sync_ms, delay_s=0.0)
+
+
+def test_a_round_without_its_worst_moment_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NeverLate:
+        def sync_under_way_s(self) -> float:
+            return 0.01
+
+    monkeypatch.setattr(rounds, "SYNC_SECONDS_MAX", 0.05)
+    with pytest.raises(RoundFailed, match="late in a sync"):
+        wait_for_kill_time(disk=cast(Disk, NeverLate()), delay_s=0.15)
