@@ -34,14 +34,6 @@ def shift(seconds: float) -> None:
         def now(cls, tz: datetime.tzinfo | None = None) -> RealDatetime:  # type: ignore[override]
             return RealDatetime.now(tz) + by
 
-        @classmethod
-        def utcnow(cls) -> RealDatetime:  # type: ignore[override]
-            return RealDatetime.now(datetime.UTC).replace(tzinfo=None) + by
-
-        @classmethod
-        def today(cls) -> RealDatetime:  # type: ignore[override]
-            return cls.now()
-
     # Pickle finds a class by its name, and both classes have the same name now.
     ShiftedDatetime.__module__ = ShiftedDatetime.__qualname__ = ShiftedDatetime.__name__ = "datetime"
     copyreg.pickle(RealDatetime, lambda moment: (ShiftedDatetime, *moment.__reduce_ex__(2)[1:]))

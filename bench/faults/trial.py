@@ -21,8 +21,9 @@ from bench.faults.shopping.purchase_check import check_purchases, split
 from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
 from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
-from bench.faults.trial_sale import Stock, credentials_for, retire
+from bench.faults.trial_sale import Stock, credentials_for
 from bench.faults.wire.http_client import CALL_SECONDS_MAX, BuyerClient
+from bench.load_sale import retire
 from orders.repair.audit import audit
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable

@@ -17,8 +17,6 @@ from shop.models import ApiToken
 SALE_SECONDS = 3_600
 # More than any fault adds to its sale.
 SPARE_UNITS = 1_000
-# A sale that closed longer ago than any hold can last is not swept any more.
-RETIRED = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +70,6 @@ def unpublished_item(trial: str, stock: Stock, *, variant_id: int) -> SaleItem:
         quantity=stock.quantity,
         per_buyer_max=stock.per_buyer_max,
     )
-
-
-def retire(item: SaleItem) -> None:
-    """Take a trial's sale out of the sweeps, so that they have no more to do in later trials than in the first.
-
-    It writes to PostgreSQL directly: no change that staff can make lets a sale end in the past.
-    """
-    long_ago = timezone.now() - RETIRED
-    Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
-    SaleItem.objects.filter(pk=item.pk).update(announced_at=long_ago)
 
 
 def credentials_for(item: SaleItem, *, count: int, first: int = 1) -> list[Credentials]:

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from bench import load_buyers
 from bench.faults.fault import Fault, TrialContext
-from bench.faults.trial_sale import SALE_SECONDS, Stock, new_item, retire
+from bench.faults.trial_sale import SALE_SECONDS, Stock, new_item
+from bench.load_sale import retire
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from orders.repair.audit import audit

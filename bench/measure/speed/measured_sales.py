@@ -138,16 +138,6 @@ def new_item(name: str, *, quantity: int) -> SaleItem:
     return open_load_sale(name=name, quantity=quantity, per_buyer_max=1, open_seconds=OPEN_SECONDS, hold_seconds=3_600)
 
 
-def retire(item: SaleItem) -> None:
-    """Take a measured sale out of the sweeps, so that those of later rounds have no more to do.
-
-    It writes to PostgreSQL directly: no change that staff can make lets a sale end in the past.
-    """
-    long_ago = timezone.now() - timedelta(days=30)
-    Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
-    SaleItem.objects.filter(pk=item.pk).update(announced_at=long_ago)
-
-
 def passes_of_refused(item: SaleItem) -> list[str]:
     return passes_for(item, buyer_ids=refused_buyer_ids())
 

@@ -11,8 +11,9 @@ from bench.faults.buyer_journey import RETRY_SECONDS, Demand
 from bench.faults.fault import TrialContext
 from bench.faults.kinds.frozen_servers import SellingGoesOn
 from bench.faults.shop_under_test import WEBS
-from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item, retire
+from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item
 from bench.faults.wire.http_client import BuyerClient, request
+from bench.load_sale import retire
 
 BOTS = 24
 # Each bot has several accounts, and each call another network: limits alone must not be what keeps them away.

@@ -7,8 +7,8 @@ from django.db import connection
 from bench import load_buyers
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
-from bench.faults.trial_sale import SALE_SECONDS, retire
-from bench.load_sale import open_load_sale
+from bench.faults.trial_sale import SALE_SECONDS
+from bench.load_sale import open_load_sale, retire
 from orders.repair.audit import audit
 from seckill.draw.entering import EntryWord, enter
 from seckill.draw.verification import faults_of_rows

@@ -16,8 +16,8 @@ from bench.faults.kinds.crowds.room_people import Person
 from bench.faults.kinds.processes import ProcessKilled
 from bench.faults.kinds.replicas.primaries import SentinelPrimaryKilled
 from bench.faults.kinds.replicas.replicated_fault import SENTINEL_PROMISE
-from bench.faults.trial_sale import retire, tokens_of
-from bench.load_sale import open_load_sale
+from bench.faults.trial_sale import tokens_of
+from bench.load_sale import open_load_sale, retire
 from orders.models import OrderLine
 from orders.repair.audit import audit
 from seckill import ledger

@@ -20,8 +20,9 @@ from bench.faults.kinds.replicas.replicated_fault import (
     PrimaryFrozen,
     ReplicatedFault,
 )
-from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
+from bench.faults.trial_sale import Stock, credentials_for, new_item
 from bench.faults.wire.http_client import BuyerClient
+from bench.load_sale import retire
 from seckill.models import SaleItem
 from seckill.outbox.outbox import GROUP
 from seckill.store.cluster import slot_of

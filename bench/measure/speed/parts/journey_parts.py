@@ -9,7 +9,7 @@ import django
 from django.contrib.auth.models import User
 
 from bench import load_buyers
-from bench.load_sale import PRICE_MINOR, open_load_items
+from bench.load_sale import PRICE_MINOR, open_load_items, retire
 from bench.measure.speed import measured_sales
 from bench.measure.speed.journeys.walks import STEPS, Crowd, Person, Told, walk_all
 from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
@@ -65,7 +65,7 @@ def journeys(server: Server) -> Sample:
     reported = sum(one.paid for one in told)
     if not reported <= paid <= reported + gave_up["webhook"]:
         raise WrongAnswer(f"{reported:,} payments were reported, but {paid:,} orders are paid")
-    measured_sales.retire(items[0])
+    retire(items[0])
     return Sample(figures={**times_of(told), **counts_of(told, people_count=people_count, paid=paid)})
 
 

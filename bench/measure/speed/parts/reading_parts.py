@@ -4,6 +4,7 @@ from functools import partial
 
 from django.urls import NoReverseMatch, reverse
 
+from bench.load_sale import retire
 from bench.measure.speed import measured_sales
 from bench.measure.speed.part import Ask, NotHere, Part, Sample, Server, measure_ask
 from bench.measure.speed.server_groups import SHOP
@@ -31,7 +32,7 @@ def place(server: Server) -> Sample:
     path = reverse("api-queue", args=[item.sale_id])
     ask = Ask(path=path, headers={"Authorization": f"Place {tokens[0]}"})
     sample = measure_ask(server, ask, load=Load(url=server.url(path), script="places", arguments=(str(file),)))
-    measured_sales.retire(item)
+    retire(item)
     return sample
 
 

@@ -15,6 +15,7 @@ from django.db.models import Count, Max, Sum
 from django.urls import reverse
 from django.utils import timezone
 
+from bench.load_sale import retire
 from bench.measure.speed import measured_sales
 from bench.measure.speed.part import (
     Ask,
@@ -110,7 +111,7 @@ def accepted(
     cpu = {"wrk": wrk_seconds}
     sold = orders_of(item, on_last=lambda: cpu.update(seconds_since(cpu_before, server)))
     check_sold(item, sold, told_yes=told_yes(report, refusals_max=0), connections=connections)
-    measured_sales.retire(item)
+    retire(item)
     # Workers and PostgreSQL go on until the last order; the others work for the answers.
     cpu_us = {kind: seconds / sold.orders * 1e6 for kind, seconds in cpu.items()}
     figures = {
@@ -141,7 +142,7 @@ def sell_out(server: Server) -> Sample:
     check_sold(item, sold, told_yes=told_yes(report, refusals_max=refused))
     if sold.orders != SELL_OUT_UNITS:
         raise WrongAnswer(f"{sold.orders:,} of {SELL_OUT_UNITS:,} units were sold to {SELL_OUT_BUYERS:,} buyers")
-    measured_sales.retire(item)
+    retire(item)
     return Sample(figures={"lag_s": sold.lag_s, "orders": float(sold.orders)})
 
 
@@ -155,7 +156,7 @@ def beside_a_stampede(server: Server) -> Sample:
     with PayingBuyers(address=address, orders=orders) as paying, Visitors(address=address, pages=pages()) as visitors:
         report = run_wrk(load_of(server, item, file), seconds=server.seconds)
     check_sold(item, orders_of(item), told_yes=told_yes(report, refusals_max=0))
-    measured_sales.retire(item)
+    retire(item)
     return Sample(figures={**figures_of({**paying.times(), **visitors.times()}), "accepted": report.per_second})
 
 
@@ -169,7 +170,7 @@ def warm_up(server: Server) -> None:
     )
     run_wrk(load_of(server, item, file), seconds=1)
     orders_of(item)
-    measured_sales.retire(item)
+    retire(item)
 
 
 def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[SaleItem, str]:

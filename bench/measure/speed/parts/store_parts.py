@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count
 from django_redis import get_redis_connection
 
+from bench.load_sale import retire
 from bench.measure.speed import measured_sales
 from bench.measure.speed.part import Part, Sample, Server, WrongAnswer, seconds_since
 from bench.measure.speed.processor_time import seconds_by_kind
@@ -43,7 +44,7 @@ def script(server: Server) -> Sample:
     least = run_calls(server, LEAST, [([LEAST_KEY], [])] * RESERVATIONS, word="reserved")
     client.delete(LEAST_KEY)
     drain(item)
-    measured_sales.retire(item)
+    retire(item)
     named = {"accepted": accepted, "refused": refused, "least": least}
     return Sample(
         figures={
@@ -66,7 +67,7 @@ def drained(server: Server) -> Sample:
     wall_s = time.monotonic() - began_s
     check_drained(item)
     drained_bytes = stored_bytes(item) / RESERVATIONS
-    measured_sales.retire(item)
+    retire(item)
     return Sample(
         figures={
             **{f"{kind}_us": seconds[kind] / RESERVATIONS * 1e6 for kind in ("worker", "postgres", "store")},
