@@ -24,6 +24,8 @@ class RecordedScheduler:
 def test_as_many_are_sent_as_beat_sends_in_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
     RecordedScheduler.sent.clear()
     monkeypatch.setattr(broker, "SweepScheduler", RecordedScheduler)
+    # The apps' own sweeps are added when their tasks are imported, and not again.
+    current_app.loader.import_default_modules()
     schedule = {"often": {"schedule": 1.0}, "seldom": {"schedule": 60.0}}
     monkeypatch.setitem(current_app.conf, "beat_schedule", schedule)
     sweeps = broker.Sweeps(hurry=20)
