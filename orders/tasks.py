@@ -146,13 +146,13 @@ def drain_movable_items() -> int:
     return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
 
 
-@sweep(queue="celery", every_seconds=1.0)
+@sweep(queue="expiry", every_seconds=1.0)
 def move_waiting_rooms() -> int:
     """Let the next people in, as many as orders and payments can take."""
     return move_rooms(backlog=settlement.backlog() + inbox.backlog())
 
 
-@sweep(queue="celery", every_seconds=1.0)
+@sweep(queue="expiry", every_seconds=1.0)
 def carry_out_draws() -> int:
     """Close the entries of draws, draw, give the units in the drawn order, and tell everybody what came of it."""
     # Most shops have none, and the steps take ten statements each second.

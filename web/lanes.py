@@ -159,7 +159,7 @@ def lanes() -> list[Lane]:
         Lane("admin", path=r"/admin/(?s:.*)", threads=2, waiting_seconds_max=5),
         # Anybody can search, and a search may take PostgreSQL long. Passes and sign-ins do not wait for it.
         Lane("catalogue", path=CATALOGUE, threads=2, waiting_seconds_max=2),
-        # A password takes a core for a fifth of a second: in the threads of passes, six sign-ins would stop them all.
+        # A password takes a core for 20 ms: in the threads of passes, a crowd that signs in would hold them all.
         Lane("sign-in", path=SIGN_IN, threads=2, waiting_seconds_max=5),
         # 200 kilobytes, which anybody may ask for in any number.
         Lane("schema", path=r"/api/schema/", threads=1, waiting_seconds_max=2),

@@ -32,7 +32,7 @@ SENT_FIRST = (
     Mail.Kind.TRACKING,
     Mail.Kind.EXPIRED,
 )
-# The pauses between 12 attempts are 15 hours together.
+# The pauses between 12 attempts are some 16 hours together.
 ATTEMPTS_MAX = 12
 ERROR_LENGTH_MAX = 500
 

@@ -19,7 +19,7 @@ from shop.languages.kept_texts import Text, filled, in_readers_language
 
 # A clock of another server may be wrong by this much; then the countdowns of pages and mails are visibly wrong.
 CLOCKS_APART_SECONDS_MAX = 1.0
-# A hold takes 130 bytes (docs/performance.md), and an outbox entry about as much until its order is written.
+# A hold takes 130 bytes (docs/results/speed.md), and an outbox entry about as much until its order is written.
 BYTES_FOR_A_UNIT = 300
 # So long the audit looks at an item here: a sale that has not opened does not change.
 AUDIT_PATIENCE_SECONDS = 3.0

@@ -23,6 +23,8 @@ POOL_SIZE_MIN = 20
 # Members of staff who change a running sale at the same moment.
 STAFF_LOCKS = 10
 SPARE_CONNECTIONS = 20
+# Lanes of the front door whose threads make no query, or a rare one.
+WITHOUT_CONNECTION = ("health", "operators", "boards", "schema")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +194,8 @@ def host_lines(rush: Rush, *, web_cores: float, order_cores: Sequence[Line]) -> 
 
 def connection_lines(*, web_processes: int, drain_processes: int, postgres_cores: float) -> list[Line]:
     """Connections to PostgreSQL, straight and through PgBouncer in transaction mode (docs/postgres.md)."""
-    # A thread keeps its connection for a minute. Health checks make no query.
-    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + RENDERING_THREADS
+    # A thread keeps its connection for a minute.
+    threads = sum(lane.threads for lane in lanes() if lane.name not in WITHOUT_CONNECTION) + RENDERING_THREADS
     web, workers = web_processes * threads, drain_processes + OTHER_WORKER_PROCESSES
     pool = max(POOL_SIZE_MIN, math.ceil(postgres_cores * POOL_PER_CORE))
     direct = workers + STAFF_LOCKS
