@@ -53,7 +53,7 @@ def test_four_items_with_a_backlog_share_one_budget(items: list[SaleItem], monke
     # Then it ends with the budget of the task, far below its time limit, and each item had its part
     assert time.monotonic() - started < 3 * tasks.BUDGET_SECONDS
     for item in items:
-        assert drained.count(item.pk) >= 5
+        assert drained.count(item.pk) >= 2
 
 
 def test_the_budget_is_far_below_the_time_limit_of_a_task() -> None:

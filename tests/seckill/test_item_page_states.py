@@ -111,7 +111,7 @@ STEPS = ("idle", "scheduled", "reserving", "reserved")
 TABLE: list[tuple[Event, str]] = [
     (on("pressed", phase="upcoming", units=1), "scheduled  idle       reserving  scheduled"),
     (on("pressed", phase="open", units=1), "reserving  scheduled  reserving  reserving"),
-    (on("pressed", phase="paused", units=1), "idle       scheduled  reserving  reserving"),
+    (on("pressed", phase="paused", units=1), "idle       idle       reserving  reserving"),
     (on("pressed", phase="ended", units=1), "idle       scheduled  reserving  reserving"),
     (on("units_chosen", units=1), "idle       scheduled  reserving  reserved"),
     (on("turn_came"), "idle       reserving  reserving  reserved"),
@@ -122,7 +122,8 @@ TABLE: list[tuple[Event, str]] = [
     (loaded(waitingFor=2, phase="upcoming"), "scheduled  -          -          -"),
     (loaded(waitingFor=2, sinceOpeningMs=9_999), "reserving  -          -          -"),
     (loaded(waitingFor=2, sinceOpeningMs=10_000), "idle       -          -          -"),
-    (loaded(waitingFor=2, phase="paused"), "reserving  -          -          -"),
+    (loaded(waitingFor=2, phase="paused"), "scheduled  -          -          -"),
+    (loaded(waitingFor=2, phase="paused", sinceOpeningMs=10_000), "scheduled  -          -          -"),
     (loaded(waitingFor=2, phase="ended"), "idle       -          -          -"),
     (on("sent"), "-          -          reserving  -"),
     (on("retrying", attempt=1), "-          -          reserving  -"),
@@ -216,6 +217,7 @@ NO_MORE = {"remaining": 0, "max": 3}
         ({}, "paused", "paused", True),
         ({}, "ended", "ended", True),
         ({"step": "scheduled"}, "upcoming", "scheduled", False),
+        ({"step": "scheduled"}, "paused", "scheduled", False),
         ({"step": "scheduled"}, "open", "reserving", True),
         ({"step": "reserving"}, "open", "reserving", True),
         ({"step": "reserving"}, "ended", "reserving", True),
@@ -467,7 +469,21 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
     "a page whose turn has come asks for what it waited for": (
         "scheduled",
         on("turn_came"),
-        {"step": "reserving", "message": None},
+        {"step": "reserving", "waited": True, "message": None},
+    ),
+    "a page that waited waits on if the sale is paused": (
+        {"step": "reserving", "units": 2, "waited": True},
+        answered("paused"),
+        {"step": "scheduled", "paused": True, "message": message("scheduled", "scheduled", units=2)},
+    ),
+    "a page that waits hears that the sale is over": (
+        "scheduled",
+        live("available", left=1, phase="ended"),
+        {
+            "step": "idle",
+            "refusal": {"code": "closed", "atMs": NOW_MS + 2},
+            "message": message("refused", code="closed"),
+        },
     ),
     "a call forgets the refusal before": (
         WITHOUT_UNITS,

@@ -1,6 +1,7 @@
 """Tables that staff upload and download in the admin: a preview, a confirmation, errors by line."""
 
 import csv
+from collections.abc import Mapping
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -19,7 +20,7 @@ def upload(client: Client, page: str, *rows: dict[str, Any], table: str = "0", *
     return client.post(f"{page}import/", data)
 
 
-def upload_xlsx(client: Client, page: str, *rows: dict[str, Any]) -> Any:
+def upload_xlsx(client: Client, page: str, *rows: Mapping[str, Any]) -> Any:
     """The first step with a spreadsheet, in which a number is a number."""
     book, content = Workbook(), BytesIO()
     for cells in (list(rows[0]), *(list(row.values()) for row in rows)):

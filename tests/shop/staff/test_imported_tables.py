@@ -19,7 +19,7 @@ from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
 from shop.stock.movements import lock, move
 from tests.steps.shop import found_among, variant_of
 from tests.steps.staff import employee, messages_on
-from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload
+from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload, upload_xlsx
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -249,15 +249,9 @@ class TestFiles:
             SafeXLSX().create_dataset(data.getvalue())
 
     def test_an_xlsx_is_read(self, client: Client, product: Product) -> None:
-        book = Workbook()
-        book.active.append(["sku", "change", "reason"])
-        book.active.append(["SKU-longjing", 5, "delivery"])
-        book.active.append([None, None, None])
-        data = BytesIO()
-        book.save(data)
         before = variant_of(product).available
-        file = SimpleUploadedFile("table.xlsx", data.getvalue())
-        preview = upload(client, STOCK, {"sku": ""}, import_file=file, format=XLSX)
+        delivery = {"sku": "SKU-longjing", "change": 5, "reason": "delivery"}
+        preview = upload_xlsx(client, STOCK, delivery, dict.fromkeys(delivery))
         assert not errors_by_line(preview)
         confirm(client, STOCK, preview)
         assert variant_of(product).available == before + 5
