@@ -1,6 +1,7 @@
 """Forgets ended holds: a buyer who reserves and cancels again and again must not fill the reservation store.
 
 A hold that has ended is kept while its pass may still be used, so that the pass is told `hold_ended` and reserves
+nothing a second time. It is also kept while the pass has a place in the item's line, so that hand_on.lua gives it
 nothing a second time. After that PostgreSQL alone remembers it. Each run looks at one portion of an item's holds, and
 the next run at the one behind it.
 """
@@ -17,6 +18,7 @@ from seckill import ledger
 from seckill.items import item_state
 from seckill.items.loop import for_each_item, until
 from seckill.ledger_words import Forgotten, RestoreAs
+from seckill.line import line_ledger
 from seckill.models import movable_items
 from seckill.passes import passes
 
@@ -57,16 +59,17 @@ def forget_portion(*, item_id: int, cursor: int) -> tuple[int, int]:
     """Forget those holds of one portion that can be forgotten. Returns how many, and the next cursor."""
     next_cursor, holds = item_state.portion_of_holds(item_id=item_id, cursor=cursor)
     ended = {
-        UUID(name)
+        UUID(name): hold.buyer_id
         for name, hold in holds.items()
         if hold is not None and hold.state == "ended" and passes.is_useless(deadline_ms=hold.deadline_ms)
     }
     # A hold whose order says otherwise is a difference, which the audit reports; one without an order was rejected.
-    ended -= {
+    kept = {
         order.reservation_id
         for order in Order.objects.filter(reservation_id__in=ended)
         if order.reservation_id and (order.settled_at is None or expected_state(order) is not RestoreAs.ENDED)
     }
+    kept |= line_ledger.ids_in_line(item_id=item_id, buyer_ids=ended)
     keep_ms = passes.life_after_deadline_ms()
-    answers = ledger.forget(item_id=item_id, reservation_ids=sorted(ended), keep_ms=keep_ms)
+    answers = ledger.forget(item_id=item_id, reservation_ids=sorted(ended.keys() - kept), keep_ms=keep_ms)
     return answers.count(Forgotten.FORGOTTEN), next_cursor

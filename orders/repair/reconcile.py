@@ -21,7 +21,7 @@ If the process dies anywhere, the next reconcile starts again and finds less to 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -40,6 +40,7 @@ from seckill.changes.pauses import put_note
 from seckill.items import item_state
 from seckill.items.lock import check_held, item_lock
 from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
+from seckill.line.line_ledger import ids_in_line
 from seckill.line.waiting_list import open_lost_line
 from seckill.models import SaleChange, SaleItem
 from seckill.passes import passes
@@ -278,9 +279,10 @@ def compare_in_batches(*, item_id: int, result: Reconciled) -> Iterator[int]:
     of them ends between the comparison and the repair. Yields the size of each batch.
     """
     for order_ids in order_ids_in_batches(item_id=item_id, batch_max=BATCH_MAX):
-        batch = expected_holds(item_id=item_id, order_ids=order_ids)
-        differing = [expected.order_id for expected, hold in with_holds(item_id, batch) if not agrees(expected, hold)]
-        if differing:
+        pairs = with_holds(item_id, expected_holds(item_id=item_id, order_ids=order_ids))
+        missing = {expected.reservation_id: expected.buyer_id for expected, hold in pairs if hold is None}
+        waiting = ids_in_line(item_id=item_id, buyer_ids=missing)
+        if differing := [expected.order_id for expected, hold in pairs if not agrees(expected, hold, waiting)]:
             with transaction.atomic():
                 list(Order.objects.select_for_update(no_key=True).filter(pk__in=differing).order_by("pk").values("pk"))
                 locked = expected_holds(item_id=item_id, order_ids=differing)
@@ -322,9 +324,10 @@ def with_holds(item_id: int, batch: Sequence[ExpectedHold]) -> list[tuple[Expect
     return list(zip(batch, holds, strict=True))
 
 
-def agrees(expected: ExpectedHold, hold: Hold | None) -> bool:
+def agrees(expected: ExpectedHold, hold: Hold | None, waiting: Set[UUID]) -> bool:
     if hold is None:
-        return is_forgettable(expected)
+        # A pass that waits in line must find its ended hold, or it gets units under the id of this order.
+        return is_forgettable(expected) and expected.reservation_id not in waiting
     return same_units(expected, hold) and (hold.state == expected.state.value or is_lost_payment(expected, hold))
 
 
@@ -364,7 +367,9 @@ def state_for(status: str, units_back: bool, attention: str = "") -> RestoreAs:
 def repair_batch(*, item_id: int, pairs: Sequence[tuple[ExpectedHold, Hold | None]], result: Reconciled) -> None:
     """Repair the store's holds. Releases come first: restored holds may need the units they free."""
     released = [
-        expected.reservation_id for expected, hold in pairs if expected.state is RestoreAs.ENDED and is_live(hold)
+        expected.reservation_id
+        for expected, hold in pairs
+        if expected.state is RestoreAs.ENDED and hold is not None and hold.state != "ended"
     ]
     confirmed = [
         expected.reservation_id
@@ -393,7 +398,3 @@ def repair_batch(*, item_id: int, pairs: Sequence[tuple[ExpectedHold, Hold | Non
     result.refused += len(answers) - answers.count(Restored.RESTORED)
     # With other units: no verb repairs that, the item must be rebuilt.
     result.refused += sum(hold is not None and not same_units(expected, hold) for expected, hold in pairs)
-
-
-def is_live(hold: Hold | None) -> bool:
-    return hold is not None and hold.state != "ended"

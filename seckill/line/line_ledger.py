@@ -3,7 +3,7 @@
 As in seckill/ledger.py, expected answers are words, and StoreUnreachable is raised where the store does not answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -153,6 +153,20 @@ def places_of(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, UUID | Non
         return {item_id: parts_of(place)[0] if place else None for item_id, place in found}
 
     return ask_each(read, item_ids=item_ids)
+
+
+def ids_in_line(*, item_id: int, buyer_ids: Mapping[UUID, int]) -> set[UUID]:
+    """Those of the reservation ids, given with their buyers, that are also the id of the buyer's place.
+
+    Their holds, though ended, must stay: else hand_on.lua would give units under an id that has an order already.
+    No such place comes later, since a pass that has a hold cannot join.
+    """
+    if not buyer_ids:
+        return set()
+    names = [str(buyer_id) for buyer_id in buyer_ids.values()]
+    places: list[Any] = ask(lambda client: client.hmget(keys_of(item_id).places, names), item_id=item_id)
+    pairs = zip(buyer_ids, places, strict=True)
+    return {name for name, place in pairs if place and place.startswith(f"{name}:".encode())}
 
 
 def look(*, item_id: int) -> LineLook:

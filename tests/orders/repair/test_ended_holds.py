@@ -8,17 +8,21 @@ import pytest
 from django.db.models import F
 
 from orders import tasks
-from orders.life import settlement
+from orders.life import lifecycle, settlement
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.late_money import LatePaymentOutcome
+from orders.repair.reconcile import reconcile
 from seckill.items import item_state
+from seckill.line.waiting_list import sweep_lines
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.models import Product
 from tests.steps.item_journey import ItemJourney
 from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product
+from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,6 +100,41 @@ def test_a_hold_that_never_became_an_order_is_forgotten(journey: ItemJourney) ->
     assert journey.states()[str(reservation_id)] == "ended"
     let_hours_pass(journey, hours=3)
     assert tasks.forget_ended_holds() == 1
+
+
+def waits_with_an_ended_hold(journey: ItemJourney) -> UUID:
+    """A pass that waits for two units, and with which one was reserved and cancelled, long ago. One unit is left."""
+    Sale.objects.update(waiting_list=True)
+    sweep_lines()
+    journey.paid(units=2)
+    journey.change(SaleChange.Kind.WITHDRAW_UNITS, QUANTITY - 3)
+    buyer = journey.new_buyer()
+    place = join(SaleItem.objects.get(), buyer, units=2)
+    assert journey.try_to_reserve(reservation_id=place, buyer_id=buyer.pk) == Outcome.RESERVED
+    assert tasks.drain_outbox(item_id=journey.item_id) == 1
+    assert lifecycle.cancel(order_id=journey.order(place).pk)
+    let_hours_pass(journey, hours=3)
+    return place
+
+
+def test_an_ended_hold_is_kept_while_its_pass_waits_in_line(journey: ItemJourney) -> None:
+    place = waits_with_an_ended_hold(journey)
+    assert tasks.forget_ended_holds() == 0
+    # With the second unit the place has its turn. Its id has an order already, so it gets no units.
+    journey.change(SaleChange.Kind.ADD_UNITS, 1)
+    assert journey.counters() == ("2", "0", "2")
+    assert journey.states()[str(place)] == "ended"
+    assert tasks.forget_ended_holds() == 1
+    assert journey.is_clean()
+
+
+def test_a_rebuild_writes_an_ended_hold_again_whose_pass_waits_in_line(journey: ItemJourney) -> None:
+    place = waits_with_an_ended_hold(journey)
+    assert reconcile(item_id=journey.item_id, rebuild=True).rebuilt
+    assert journey.states()[str(place)] == "ended"
+    journey.change(SaleChange.Kind.ADD_UNITS, 1)
+    assert journey.counters() == ("2", "0", "2")
+    assert journey.is_clean()
 
 
 def test_many_holds_are_looked_through_in_portions(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:
