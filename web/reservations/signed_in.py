@@ -12,6 +12,7 @@ import structlog
 from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import override
 
 from orders.api.me import me_body
 from orders.api.reservation_status import find_status
@@ -52,11 +53,9 @@ class SignedInCalls:
             caller = find_caller(request)
             if caller is None:
                 return None
-            if call.reservation_id is not None:
-                return find_status(buyer_id=caller.user_id, reservation_id=call.reservation_id)
-            if call.kind is Kind.ME:
-                return personal_parts(call, request, caller)
-            return self._pass(call, request, caller, language=language)
+            # No middleware has set the thread's language, and a place in line has a note for people.
+            with override(language):
+                return self._content(call, request, caller, language=language)
         except (StoreUnreachable, LimitReached):
             return None
         except Exception as error:
@@ -64,6 +63,15 @@ class SignedInCalls:
             if not is_outage(error):
                 log.exception("hot_lane_failed", kind=call.kind)
             return None
+
+    def _content(
+        self, call: OrdinaryCall, request: WSGIRequest, caller: Caller, *, language: str
+    ) -> dict[str, Any] | None:
+        if call.reservation_id is not None:
+            return find_status(buyer_id=caller.user_id, reservation_id=call.reservation_id)
+        if call.kind is Kind.ME:
+            return personal_parts(call, request, caller)
+        return self._pass(call, request, caller, language=language)
 
     def _pass(
         self, call: OrdinaryCall, request: WSGIRequest, caller: Caller, *, language: str

@@ -16,6 +16,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.translation import override
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
@@ -23,15 +24,18 @@ from orders.payments import sessions
 from orders.tasks import move_waiting_rooms
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason
-from seckill.models import Sale, SaleItem, WaitingRoom
+from seckill.line.waiting_list import sweep_lines
+from seckill.models import Sale, SaleChange, SaleItem, WaitingRoom
 from seckill.passes import passes
 from seckill.waiting_room.room_ledger import arrive
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
-from tests.steps.buying import drained, reserve
+from tests.steps.buying import drained, reserve, reserve_often
 from tests.steps.shop import make_item, make_product
+from tests.steps.staff import change
 from tests.steps.store import store_away
+from tests.steps.waiting import join
 from tests.web.reservations.lane import Answer, Environ, Lane, call, environ
 from web.reservations import signed_in
 
@@ -161,18 +165,33 @@ def expired_on_the_payment_page(item: SaleItem, user: User) -> UUID:
     return reservation_id
 
 
+def waiting(item: SaleItem, user: User) -> UUID:
+    Sale.objects.update(waiting_list=True)
+    sweep_lines()
+    reserve_often(item, 5)
+    return join(item, user)
+
+
+def line_ended(item: SaleItem, user: User) -> UUID:
+    place = waiting(item, user)
+    change(item, SaleChange.Kind.END_NOW)
+    return place
+
+
 STATES: dict[str, tuple[Callable[[SaleItem, User], UUID], int | None]] = {
     "reserved": (reserve, 500),
     "rejected": (rejected, None),
     "awaiting_payment": (awaiting, 3000),
     "cancelled": (cancelled, None),
     "expired": (expired_on_the_payment_page, 3000),
+    "waiting": (waiting, 5000),
+    "line_ended": (line_ended, None),
 }
 
 
 @pytest.mark.parametrize(
     ("state", "language"),
-    [*((state, LANGUAGES[-1]) for state in STATES), *(("reserved", language) for language in LANGUAGES[:-1])],
+    [*((state, LANGUAGES[-1]) for state in STATES), *product_of(["reserved", "waiting"], LANGUAGES[:-1])],
 )
 @pytest.mark.parametrize("who", WHO)
 def test_a_status_is_that_of_the_view(
@@ -184,7 +203,9 @@ def test_a_status_is_that_of_the_view(
     arrange, poll_after_ms = STATES[state]
     reservation_id = arrange(item, buyer)
     lane.view.calls = 0
-    answer = lane.ask(asks_status(reservation_id, **asked))
+    # A thread of the hot lane has no language, where that of a view has the client's.
+    with override("en" if language == LANGUAGES[-1] else "zh-hans"):
+        answer = lane.ask(asks_status(reservation_id, **asked))
     assert lane.view.calls == 0, "the view was asked"
     assert answer == call(django, asks_status(reservation_id, **asked))
     body = json.loads(answer.body)
