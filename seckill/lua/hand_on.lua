@@ -1,4 +1,5 @@
--- Gives units that are left to the first in the waiting list whom they are enough for, and to the next ones.
+-- Gives units that are left to the first in the waiting list whom they are enough for, and to the next ones; to no
+-- buyer more than per_buyer_max.
 --
 -- KEYS
 --   1 item    hash of terms and counters
@@ -39,7 +40,7 @@ local state, incarnation, opens_ms, closes_ms, hold_ms, per_buyer_max, quantity,
   unpack(redis.call('HMGET', item, 'state', 'incarnation', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
     'quantity', 'left', 'held', 'sold', 'reservations', 'waiting_list', 'smallest_waiting'))
 opens_ms, closes_ms = tonumber(opens_ms), tonumber(closes_ms)
-hold_ms, per_buyer_max, smallest = tonumber(hold_ms), tonumber(per_buyer_max), counter(smallest)
+hold_ms, per_buyer_max, smallest = tonumber(hold_ms), counter(per_buyer_max), counter(smallest)
 quantity, left = counter(quantity), counter(left)
 held, sold, reservations = counter(held), counter(sold), counter(reservations)
 
@@ -70,7 +71,9 @@ end
 -- The buyer who came first of those whom the units that are left are enough for.
 local function first_in_line()
   local first, least
-  for units = 1, math.min(left, 10) do
+  -- The limit may be lower than when they came. As many units are enough for all who wait for more.
+  local enough_for = left >= per_buyer_max and 10 or left
+  for units = 1, math.min(enough_for, 10) do
     local found = redis.call('ZRANGE', line, string.format('%.0f', units * 2 ^ 40),
       string.format('(%.0f', (units + 1) * 2 ^ 40), 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     local arrival = found[2] and found[2] - units * 2 ^ 40
@@ -96,11 +99,11 @@ for _ = 1, people_max do
     break
   end
   local reservation_id, units = string.match(redis.call('HGET', places, buyer) or '', '^([^:]+):(%d+):%d+$')
-  units = counter(units)
   local of_buyer = counter(redis.call('HGET', buyers, buyer) or '0')
-  -- A place ends without units if its buyer has reserved elsewhere, up to the limit or with the same pass.
-  if units and units >= 1 and units <= left and of_buyer and of_buyer + units <= per_buyer_max
-      and redis.call('HEXISTS', holds, reservation_id) == 0 then
+  -- Fewer than the buyer waits for, if they have reserved elsewhere, or the limit was lowered.
+  units = units and of_buyer and math.min(tonumber(units), per_buyer_max - of_buyer)
+  -- A place ends without units if its buyer has reserved up to the limit, or with the same pass.
+  if units and units >= 1 and units <= left and redis.call('HEXISTS', holds, reservation_id) == 0 then
     -- XADD comes first because a full store refuses it, and the script stops there.
     local deadline_ms = now_ms + hold_ms
     redis.call('XADD', outbox, '*', 'reservation', reservation_id, 'buyer', buyer, 'units', units,

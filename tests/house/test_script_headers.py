@@ -45,7 +45,7 @@ CONSTANT_TIME = {
 }
 
 # hand_on.lua deals with ten people at most, whose units are of ten sizes.
-BOUNDED_LOOP = r"\bfor (_ = 1, people_max|units = 1, math\.min\(left, 10\)) do\b"
+BOUNDED_LOOP = r"\bfor (_ = 1, people_max|units = 1, math\.min\(enough_for, 10\)) do\b"
 
 # Commands without a key.
 KEYLESS = {"TIME", "INFO"}

@@ -14,7 +14,7 @@ from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, signed_in, told
+from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, signed_in, told, with_address
 from tests.steps.shop import make_item
 from tests.steps.staff import change
 from tests.steps.store import left_held_sold
@@ -108,6 +108,26 @@ def test_added_units_go_to_the_line_in_the_atom_and_the_sweep_hands_on_the_rest(
     assert left_held_sold(item) == (2, 26, 0)
     assert waiting(item) == 0
     assert told(item, buyer) == Outcome.RESERVED
+
+
+def test_after_the_limit_was_lowered_a_place_gets_as_many_units_as_it_allows(
+    product: Product, buyer: User, rival: User
+) -> None:
+    item = make_item(product, quantity=2, per_buyer_max=2, waiting_list=True)
+    sweep_lines()
+    order = order_of(item, buyer, units=2)
+    with_address(rival)
+    place = join(item, rival, units=2)
+    change(item, Kind.UNITS_PER_BUYER, units=1)
+    lifecycle.cancel(order_id=order.pk)
+    assert (status(rival, place)["status"], status(rival, place)["units"]) == ("reserved", 1)
+    assert intake.drain_once(item_id=item.pk) == 1
+    given = Order.objects.get(reservation_id=place)
+    assert [line.units for line in given.lines.all()] == [1]
+    message = message_of(given.mails.get())
+    assert message is not None
+    assert "1 × CN¥" in str(message.body)
+    assert (left_held_sold(item), waiting(item)) == ((1, 1, 0), 0)
 
 
 def test_a_pause_stops_handing_on_and_resuming_goes_on(item: SaleItem, buyer: User, rival: User) -> None:

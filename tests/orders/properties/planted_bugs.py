@@ -77,6 +77,13 @@ def two_units_come_back(machine: PaymentMachine) -> None:
     machine.cancel(taken, "")
 
 
+def two_units_come_back_after_a_lower_limit(machine: PaymentMachine) -> None:
+    """The first in line wants both, and may have one."""
+    taken = machine.publish(quantity=3, limit=2, upcoming=False, first=[(0, 2)], line=[2]).values[0]
+    machine.change(SaleChange.Kind.UNITS_PER_BUYER, 1, "")
+    machine.cancel(taken, "")
+
+
 def an_older_release_cancels(machine: PaymentMachine) -> None:
     on_sale(machine)
     machine.older_release_cancels([])
@@ -291,7 +298,16 @@ BUGS = [
     ),
     Bug(
         "a place ends although its buyer may have the units",
-        in_script("hand_on", "of_buyer + units <= per_buyer_max", "of_buyer + units < per_buyer_max"),
-        two_units_come_back,
+        in_script("hand_on", "units >= 1", "units >= 2"),
+        an_order_is_cancelled,
+    ),
+    Bug(
+        "a place ends without units because the limit was lowered",
+        in_script(
+            "hand_on",
+            "math.min(tonumber(units), per_buyer_max - of_buyer)",
+            "of_buyer + units <= per_buyer_max and tonumber(units)",
+        ),
+        two_units_come_back_after_a_lower_limit,
     ),
 ]

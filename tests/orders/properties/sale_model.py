@@ -152,6 +152,10 @@ class StoreModel:
         """Whether units are left that are enough for somebody who waits: they are for nobody else."""
         return any(place.units <= (self.left or 0) for place in self.line)
 
+    def first_in_line(self) -> Place | None:
+        """The first whom the units left are enough for. Nobody can have more than the limit, which may be lower now."""
+        return next((place for place in self.line if min(place.units, self.terms.limit) <= (self.left or 0)), None)
+
     def place_of(self, buyer: int) -> Place | None:
         return next((place for place in self.line if place.buyer == buyer), None)
 
@@ -316,7 +320,8 @@ class SaleModel:
     def hand_on(self, people_max: int = 10) -> HandedOn:
         """Units that are left go to the first whom they are enough for, and so on.
 
-        A place ends without units if its buyer has reached the limit, or has reserved with its pass.
+        Each gets as many as the limit still allows. A place ends without units if its buyer has reached the limit, or
+        has reserved with its pass.
         """
         store = self.store
         words = {
@@ -325,17 +330,18 @@ class SaleModel:
             HandedOn.PAUSED: store.terms.paused,
             HandedOn.NOT_OPEN: store.terms.window == UPCOMING,
             HandedOn.CLOSED: store.terms.window == ENDED,
-            HandedOn.NOBODY_FITS: not store.kept_for_the_line,
+            HandedOn.NOBODY_FITS: not store.first_in_line(),
         }
         if refusal := next((word for word, applies in words.items() if applies), None):
             return refusal
         for _ in range(people_max):
-            first = next((place for place in store.line if place.units <= (store.left or 0)), None)
+            first = store.first_in_line()
             if first is None:
                 break
             store.line.remove(first)
-            if store.buyers[first.buyer] + first.units <= store.terms.limit and first.reservation not in store.holds:
-                self.hold(first.reservation, first.buyer, first.units)
+            units = min(first.units, store.terms.limit - store.buyers[first.buyer])
+            if units >= 1 and first.reservation not in store.holds:
+                self.hold(first.reservation, first.buyer, units)
         return HandedOn.HANDED_ON
 
     def sweep_line(self) -> None:

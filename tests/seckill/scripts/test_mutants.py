@@ -56,8 +56,9 @@ EQUIVALENT = {
         "hand_on",
         "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
     ): "XADD and HSET exchanged: as in reserve",
-    ("hand_on", "for units = 0, math.min(left, 10) do"): "no place is for 0 units",
-    ("hand_on", "for units = 1, math.min(left, 20) do"): "no place is for more than 10 units",
+    ("hand_on", "for units = 0, math.min(enough_for, 10) do"): "no place is for 0 units",
+    ("hand_on", "for units = 1, math.min(enough_for, 20) do"): "no place is for more than 10 units",
+    ("hand_on", "local enough_for = left >= per_buyer_max and 20 or left"): "as above: the loop ends at 10",
     (
         "hand_on",
         "string.format('(%.0f', (units + 1) * 2 ^ 40), 'BYSCORE', 'LIMIT', 0, 2, 'WITHSCORES')",

@@ -64,7 +64,7 @@ COUNTERS = {
     "release": ["held", "sold", *STOCK],
     "adjust": ["held", "sold", *STOCK],
     "restore": ["held", "sold", "reservations", *STOCK],
-    "hand_on": ["held", "sold", "reservations", *STOCK],
+    "hand_on": ["held", "sold", "reservations", "per_buyer_max", *STOCK],
 }
 WINDOW = ["opens_ms", "closes_ms"]
 NUMBERS = {
@@ -73,7 +73,7 @@ NUMBERS = {
     "restore": ["per_buyer_max"],
     "archive": ["closes_ms", "held"],
     "join_line": [*WINDOW, "per_buyer_max"],
-    "hand_on": [*WINDOW, "hold_ms", "per_buyer_max"],
+    "hand_on": [*WINDOW, "hold_ms"],
 }
 TEXTS = {"reserve": ["state", "price_minor", "currency"], "join_line": ["state"], "hand_on": ["state"]}
 PARTS = {verb: [*COUNTERS.get(verb, []), *NUMBERS.get(verb, []), *TEXTS.get(verb, [])] for verb in CALLS}

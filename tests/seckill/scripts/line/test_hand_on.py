@@ -95,23 +95,35 @@ def test_ten_are_the_most_and_the_answer_says_how_many_got_units(item: CheckedIt
         assert item.line() == stay
 
 
-# --- places that end without units ---
+# --- places that get fewer units, and those that end without ---
 
 
-@pytest.mark.parametrize("units", [1, 2])
-def test_a_buyer_at_the_limit_by_another_reservation_is_passed_over(item: CheckedItem, units: int) -> None:
-    item.publish_with_line(quantity=2, per_buyer_max=2)
-    held = item.held(buyer=1, units=2)
-    item.waiting(buyer=8, units=2)
+@pytest.mark.parametrize(
+    ("limit", "has", "wanted", "given"),
+    [(2, 1, 2, 1), (3, 1, 2, 2), (3, 1, 3, 2), (3, 2, 3, 1), (2, 2, 2, 0), (2, 3, 2, 0), (1, 0, 3, 1), (4, 0, 3, 3)],
+)
+def test_a_place_gets_as_many_units_as_the_limit_still_allows(
+    item: CheckedItem, limit: int, has: int, wanted: int, given: int
+) -> None:
+    item.publish_with_line(quantity=4, per_buyer_max=9)
+    held = item.held(buyer=1, units=4)
+    place = item.waiting(buyer=8, units=wanted)
     item.waiting(buyer=9, units=1)
-    item.adjust(units=1)
-    # One unit, for which 9 waits: as from an older release, past the line.
-    item.held_by_script(buyer=8, units=1)
+    item.adjust(units=has)
+    for _ in range(has):
+        # Past the line, as from an older release.
+        item.held_by_script(buyer=8, units=1)
+    item.adjust(per_buyer_max=limit)
+    entries = len(item.entries())
     item.release(held)
     assert item.hand_on() is HandedOn.HANDED_ON
-    assert item.buyers() == {"8": "1", "9": "1"}
+    of_place = [entry["units"] for entry in item.entries()[entries:] if entry["reservation"] == str(place)]
+    assert of_place == ([str(given)] if given else [])
+    hold = item.holds().get(str(place), "")
+    assert hold.split(":")[:3] == (["held", "8", str(given)] if given else [""])
+    assert item.buyers() == {**({"8": str(has + given)} if has + given else {}), "9": "1"}
     assert item.line() == []
-    assert item.counters() == ("1", "2", "0")
+    assert item.counters() == (str(3 - given), str(has + given + 1), "0")
 
 
 def test_a_pass_that_has_reserved_meanwhile_gets_no_second_hold(item: CheckedItem) -> None:
@@ -122,6 +134,28 @@ def test_a_pass_that_has_reserved_meanwhile_gets_no_second_hold(item: CheckedIte
     assert item.hand_on() is HandedOn.HANDED_ON
     assert item.buyers() == {"8": "1"}
     assert item.line() == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "units", "given", "stay"),
+    [
+        (1, 1, {"8": "1"}, ["9", "10"]),
+        (1, 2, {"8": "1", "9": "1"}, ["10"]),
+        (2, 1, {"9": "1"}, ["8", "10"]),
+        (2, 2, {"8": "2"}, ["9", "10"]),
+        (2, 5, {"8": "2", "9": "1", "10": "2"}, []),
+    ],
+)
+def test_after_a_lower_limit_those_who_wait_for_more_have_their_turn_where_the_limit_is_left(
+    item: CheckedItem, limit: int, units: int, given: dict[str, str], stay: list[str]
+) -> None:
+    left(item, 0, waiting=[(8, 10), (9, 1), (10, 3)])
+    item.adjust(per_buyer_max=limit)
+    item.adjust(units=units)
+    assert item.hand_on() is HandedOn.HANDED_ON
+    assert item.buyers() == {"1": "1", **given}
+    assert item.line() == stay
+    assert item.hand_on() is HandedOn.NOBODY_FITS
 
 
 @pytest.mark.parametrize("place", [None, "", "x:1", "x:0:1", "x:many:1", "x:007:1", "x:9:1"])
@@ -140,7 +174,7 @@ def test_a_damaged_count_of_a_buyer_or_a_lower_limit_stops_nobody_else(item: Che
     item.client.hset(item.keys.buyers, "8", "many")
     with item.unguarded():
         assert item.hand_on() is HandedOn.HANDED_ON
-    assert item.buyers() == {"1": "1", "8": "many", "9": "1"}
+    assert item.buyers() == {"1": "1", "7": "1", "8": "many", "9": "1"}
 
 
 @pytest.mark.parametrize("said", ["1", "2"])
