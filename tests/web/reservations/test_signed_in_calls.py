@@ -31,9 +31,9 @@ from seckill.waiting_room.room_ledger import arrive
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
+from tests.steps import staff
 from tests.steps.buying import drained, reserve, reserve_often
 from tests.steps.shop import make_item, make_product
-from tests.steps.staff import change
 from tests.steps.store import store_away
 from tests.steps.waiting import join
 from tests.web.reservations.lane import Answer, Environ, Lane, call, environ
@@ -174,7 +174,7 @@ def waiting(item: SaleItem, user: User) -> UUID:
 
 def line_ended(item: SaleItem, user: User) -> UUID:
     place = waiting(item, user)
-    change(item, SaleChange.Kind.END_NOW)
+    staff.change(item, SaleChange.Kind.END_NOW)
     return place
 
 
