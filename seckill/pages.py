@@ -121,7 +121,7 @@ def sign_in_url(next_path: str) -> str:
 def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     """One item with a form, for browsers without JavaScript: a public page can have neither a token nor a pass.
 
-    The page contains the pass, so pressing twice reserves once.
+    The page contains the pass, so pressing twice reserves once; after a lost answer the next page has it too.
     """
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
     if item.sale.has_draw:
@@ -138,7 +138,8 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
         except LimitReached as error:
             return limit_reached(request, error)
     back = redirect("reserve", item.pk)
-    pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
+    pass_text = request.POST.get("pass", "")
+    pass_ = pass_from(pass_text, buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
     if pass_ is None and (why_not := refusal_without_pass(item.sale)):
         answer_counts.add(item_id, why_not)
@@ -151,34 +152,38 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
         messages.error(request, _("Choose how many units you want."))
         return back
     if request.POST.get("action") == "join":
-        return join_line_from_page(request, pass_, units=units) or back
+        answer = joined_from_page(pass_, units=units)
+        if answer.reservation_id:
+            return redirect("reservation", answer.reservation_id)
+        messages.error(request, join_refusal_text(answer))
+        is_unknown = answer.word is Joined.UNAVAILABLE
+        return show_item(request, item, same_pass=pass_text, units=units) if is_unknown else back
     reservation = reserve_units(pass_=pass_, units=units)
     if reservation.outcome not in ACCEPTED:
         messages.error(request, refusal_text(reservation))
-        return back
+        is_unknown = reservation.outcome is Outcome.UNAVAILABLE
+        return show_item(request, item, same_pass=pass_text, units=units) if is_unknown else back
     receipt = receipts.issue(pass_=pass_, reservation_id=pass_.reservation_text, reservation=reservation)
     return HttpResponseRedirect(
         f"{reverse('reservation', args=[pass_.reservation_id])}?{urlencode({'receipt': receipt})}"
     )
 
 
-def join_line_from_page(request: HttpRequest, pass_: passes.Pass, *, units: int) -> HttpResponse | None:
-    """Leads to the place; None if there is none, with a message that says why."""
+def joined_from_page(pass_: passes.Pass, *, units: int) -> JoinAnswer:
     units = min(units, WAITING_UNITS_MAX)
     try:
-        answer = join_line(
+        return join_line(
             item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
         )
     except StoreUnreachable:
-        answer = JoinAnswer(Joined.UNAVAILABLE)
-    if answer.reservation_id:
-        return redirect("reservation", answer.reservation_id)
-    if answer.word in LINE_REFUSALS:
-        title, detail = LINE_REFUSALS[answer.word]
-        messages.error(request, _("%(title)s. %(detail)s") % {"title": title, "detail": detail})
-    else:
-        messages.error(request, refusal_text(refused_as(answer)))
-    return None
+        return JoinAnswer(Joined.UNAVAILABLE)
+
+
+def join_refusal_text(answer: JoinAnswer) -> str:
+    if answer.word not in LINE_REFUSALS:
+        return refusal_text(refused_as(answer))
+    title, detail = LINE_REFUSALS[answer.word]
+    return _("%(title)s. %(detail)s") % {"title": title, "detail": detail}
 
 
 def must_wait(sale: Sale, *, account_id: int) -> bool:
@@ -188,8 +193,11 @@ def must_wait(sale: Sale, *, account_id: int) -> bool:
     return why_not_let_in(sale_id=sale.pk, account_id=account_id) is not None
 
 
-def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:
-    """The item with the buyer's own figures, and the number of units that was chosen on the page of the sale."""
+def show_item(request: HttpRequest, item: SaleItem, *, same_pass: str = "", units: int | None = None) -> HttpResponse:
+    """The item with the buyer's own figures, and the number of units that was chosen on the page of the sale.
+
+    After a call without an answer with `same_pass` and `units`: it may have reserved, and repeating it is safe.
+    """
     now = timezone.now()
     (offer,) = offers_of([item], now=now, buyer_id=request.user.pk)
     phase = offer.phase
@@ -198,8 +206,8 @@ def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:
         "offer": offer,
         "phase": phase,
         "phase_text": phase_texts()[phase],
-        "pass_text": pass_for(request, item.sale, item.pk),
-        "units_chosen": min(units_from(request.GET.get("units", "1")) or 1, max(offer.remaining, 1)),
+        "pass_text": same_pass or pass_for(request, item.sale, item.pk),
+        "units_chosen": min(units or units_from(request.GET.get("units", "1")) or 1, max(offer.remaining, 1)),
         "store_unreachable": offer.counters is None,
         "lacks_address": phase == Phase.UPCOMING and lacks_address(cast(int, request.user.pk)),
     }

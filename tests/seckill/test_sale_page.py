@@ -11,9 +11,11 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from seckill import ledger
+from seckill import ledger, pages
 from seckill.items import holdings
 from seckill.models import Sale, SaleItem
+from seckill.reservation import reserve as reserve_units
+from seckill.reservation import unavailable
 from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
@@ -151,6 +153,32 @@ def test_the_form_of_a_browser_without_javascript_reserves_once(as_buyer: Client
     assert first["Location"] == second["Location"]
     assert first["Location"].startswith("/reservations/")
     assert left_held_sold(item)[:2] == (4, 1)
+
+
+def test_a_lost_answer_leaves_the_form_its_pass_so_the_next_press_reserves_nothing_more(
+    as_buyer: Client, product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = make_item(product, per_buyer_max=5)
+    text = text_of(as_buyer, form_of(item))
+    form = {"pass": hidden_pass(text), "units": "2"}
+    with monkeypatch.context() as patched:
+        # The script runs, and its answer does not come.
+        patched.setattr(pages, "reserve_units", lambda **asked: (reserve_units(**asked), unavailable())[1])
+        unanswered = as_buyer.post(form_of(item), form)
+    text = unanswered.content.decode()
+    assert "Temporarily unavailable" in text
+    assert hidden_pass(text) == form["pass"]
+    assert unanswered.context["units_chosen"] == 2
+    again = as_buyer.post(form_of(item), {"pass": hidden_pass(text), "units": "2"})
+    assert again["Location"].startswith("/reservations/")
+    assert left_held_sold(item) == (3, 2, 0)
+
+
+def test_a_refusal_gives_the_form_a_new_pass(as_buyer: Client, item: SaleItem) -> None:
+    text = text_of(as_buyer, form_of(item))
+    answer = answer_to(as_buyer, item, **{"pass": hidden_pass(text), "units": "2"})
+    assert "Purchase limit reached" in answer
+    assert hidden_pass(answer) != hidden_pass(text)
 
 
 def test_the_page_says_how_many_a_buyer_can_still_take(

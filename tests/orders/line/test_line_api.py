@@ -1,5 +1,6 @@
 """The waiting list over HTTP: joining with a pass, the place under the reservation's address, leaving, refusals."""
 
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -9,9 +10,12 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from orders.life import intake, lifecycle
+from seckill import pages
+from seckill.line.line_ledger import join_line
 from seckill.line.waiting_list import sweep_lines
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from tests.steps.buying import order_of, signed_in
 from tests.steps.shop import make_item, make_product
@@ -152,6 +156,24 @@ def test_the_page_offers_to_wait_shows_the_place_and_lets_go(
     left = as_rival.post(address, {"leave": "1"}, follow=True)
     assert "You have left the waiting list." in left.content.decode()
     assert as_rival.get(address).status_code == 404
+
+
+def test_a_lost_answer_leaves_the_page_its_pass_so_the_next_press_finds_the_place(
+    item: SaleItem, as_rival: Client, rival: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unanswered(**asked: Any) -> None:
+        join_line(**asked)
+        raise StoreUnreachable
+
+    path = f"/sale-items/{item.pk}/reserve/"
+    posted = {"pass": as_rival.get(path).context["pass_text"], "units": "2", "action": "join"}
+    with monkeypatch.context() as patched:
+        patched.setattr(pages, "join_line", unanswered)
+        page = as_rival.post(path, posted)
+    assert "Temporarily unavailable" in page.content.decode()
+    assert (page.context["pass_text"], page.context["units_chosen"]) == (posted["pass"], 2)
+    place = passes.read(posted["pass"]).reservation_id
+    assert as_rival.post(path, posted).headers["Location"] == f"/reservations/{place}/"
 
 
 def test_the_page_of_a_place_leads_on_to_the_order(item: SaleItem, as_rival: Client, rival: User, buyer: User) -> None:
