@@ -33,12 +33,14 @@ ARRIVALS = "arrivals"
 class JoinAnswer:
     """`reservation_id` and `units` are those of the buyer's place, for `joined` and `already_waiting`.
 
-    `remaining` is how many of `per_buyer_max` units the buyer can still have, for `limit_reached`.
+    `opens_in_ms` is the time until the opening, for `not_open`. `remaining` is how many of `per_buyer_max` units the
+    buyer can still have, for `limit_reached`.
     """
 
     word: Joined
     reservation_id: UUID | None = None
     units: int = 0
+    opens_in_ms: int = 0
     remaining: int = 0
     per_buyer_max: int = 0
 
@@ -91,6 +93,8 @@ def join_line(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) 
             return answer
 
     word, *more = ask(run, item_id=item_id)
+    if word == Joined.NOT_OPEN:
+        return JoinAnswer(Joined(word), opens_in_ms=int(more[0]))
     if word == Joined.LIMIT_REACHED:
         return JoinAnswer(Joined(word), remaining=int(more[0]), per_buyer_max=int(more[1]))
     if not more:

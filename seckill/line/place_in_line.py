@@ -84,7 +84,7 @@ def refused_as(answer: JoinAnswer) -> ledger.Reservation:
     return ledger.Reservation(
         Outcome(answer.word.value),
         now_ms=now_ms(),
-        retry_ms=1_000,
+        retry_ms=answer.opens_in_ms,
         remaining=answer.remaining,
         per_buyer_max=answer.per_buyer_max,
     )

@@ -11,14 +11,14 @@
 --   2 buyer           user id
 --   3 units           whole units, 1 to 10
 --   4 places_max      so many places a line can have
--- RETURNS {word, reservation_id, units}; a refusal ends after the word, but for limit_reached
+-- RETURNS {word, reservation_id, units}; a refusal ends after the word, but for not_open and limit_reached
 --   unavailable       the item, or a part of it, is missing, or the item is not verified
 --   no_line           the item has no waiting list
 --   already_reserved  this pass has reserved
 --   hold_ended        this pass's hold was released
 --   already_waiting   the buyer has a place: its reservation id and units
 --   paused            the sale is paused
---   not_open          the sale has not opened
+--   not_open          the sale has not opened; then in how many milliseconds it opens
 --   closed            the sale is over
 --   limit_reached     the buyer would have more than per_buyer_max; then the units still possible, and per_buyer_max
 --   units_left        nobody has to wait for so few units: reserve them
@@ -67,7 +67,7 @@ if state == 'paused' then
   return {'paused'}
 end
 if now_ms < opens_ms then
-  return {'not_open'}
+  return {'not_open', opens_ms - now_ms}
 end
 if now_ms >= closes_ms then
   return {'closed'}

@@ -104,6 +104,14 @@ def test_units_that_are_left_are_reserved_and_not_waited_for(product: Product, r
     assert join_by_api(item, rival).json()["code"] == "units_left"
 
 
+def test_before_the_opening_the_answer_says_when_to_come_back(product: Product, rival: User) -> None:
+    item = make_item(product, waiting_list=True, opens_in_seconds=600)
+    sweep_lines()
+    answer = join_by_api(item, rival)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_open")
+    assert 590 < int(answer["Retry-After"]) <= 600
+
+
 def test_a_pass_is_needed_and_one_of_this_item(item: SaleItem, product: Product, rival: User) -> None:
     path = f"/api/v1/sale-items/{item.pk}/waiting-list/"
     assert APIClient().post(path, {}, format="json").json()["code"] == "pass_missing"

@@ -91,6 +91,14 @@ def test_a_sale_that_does_not_sell_has_no_places(item: CheckedItem, terms: dict[
     assert item.join(units=2).word is expected
 
 
+def test_before_the_opening_the_answer_says_in_how_many_milliseconds_it_is(item: CheckedItem) -> None:
+    item.publish_with_line(opens_in_ms=HOUR_MS, closes_in_ms=2 * HOUR_MS)
+    answer = item.join()
+    opens_ms, now_ms = int(item.item()["opens_ms"]), item.now_ms()
+    assert answer.word is Joined.NOT_OPEN
+    assert opens_ms - now_ms <= answer.opens_in_ms <= HOUR_MS
+
+
 def test_the_limit_counts_what_the_buyer_has_and_waits_for(item: CheckedItem) -> None:
     item.publish_with_line(quantity=2, per_buyer_max=3)
     item.held(buyer=8, units=2)
