@@ -42,7 +42,7 @@ class ChallengeView(JsonAPIView):
             201: ChallengeSerializer,
             **refusals(
                 *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
-                *("too_many_attempts", "too_early", "closed"),
+                *("too_many_attempts", "drawn", "too_early", "closed"),
                 *(Guard.MAIL_NOT_CONFIRMED, Guard.ACCOUNT_TOO_NEW),
             ),
         },

@@ -114,14 +114,16 @@ class EntryView(JsonAPIView):
     @extend_schema(
         responses={
             204: OpenApiResponse(description="The account has no entry."),
-            **refusals(*SIGNED_IN, "too_many_attempts", "entries_closed"),
+            **refusals(*SIGNED_IN, "too_many_attempts", "no_draw", "entries_closed"),
         }
     )
     def delete(self, request: Request, item_id: int) -> HttpResponse:
         """Withdraw, until the entries close."""
-        account_id = cast(int, request.user.pk)
+        item, account_id = item_of(item_id), cast(int, request.user.pk)
+        if not item.sale.has_draw:
+            return no_draw()
         take(action="draw", rate=ENTER_LIMIT, key=str(account_id))
-        return HttpResponse(status=204) if withdraw(item=item_of(item_id), buyer_id=account_id) else entries_closed()
+        return HttpResponse(status=204) if withdraw(item=item, buyer_id=account_id) else entries_closed()
 
 
 @method_decorator(public_answer, name="dispatch")

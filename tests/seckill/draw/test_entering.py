@@ -14,9 +14,11 @@ from seckill.draw.entering import enter as enter_draw
 from seckill.models import Draw, DrawEntry, SaleItem
 from seckill.publication import CannotPublish
 from shop.models import Product
+from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, signed_in
 from tests.steps.drawing import drawn, enter, entered, entry_of, make_draw, opening_passes
+from tests.steps.guarding import guarded_by
 from tests.steps.shop import text_of
 
 pytestmark = pytest.mark.django_db
@@ -98,11 +100,17 @@ def test_more_units_than_one_buyer_may_have_are_refused(item: SaleItem, buyer: U
     assert (refused.status_code, refused.json()["code"], refused.json()["per_buyer_max"]) == (409, "limit_reached", 2)
 
 
-def test_a_draw_gives_no_pass_before_or_after_the_opening(item: SaleItem, buyer: User) -> None:
+@pytest.mark.parametrize("asked", ["passes", "challenges"])
+def test_a_draw_gives_neither_pass_nor_challenge_before_or_after_the_opening(
+    item: SaleItem, buyer: User, asked: str
+) -> None:
+    guarded_by(item, proof_of_work=True)
     for _moment in range(2):
-        refused = signed_in(buyer).post(f"/api/v1/sale-items/{item.pk}/passes/")
+        refused = signed_in(buyer).post(f"/api/v1/sale-items/{item.pk}/{asked}/")
         assert (refused.status_code, refused.json()["code"]) == (409, "drawn")
         drawn(item)
+    call = DOCUMENT["paths"][f"/api/v1/sale-items/{{item_id}}/{asked}/"]["post"]
+    assert "[`drawn`]" in call["responses"]["409"]["description"]
 
 
 def test_the_page_without_scripts_leads_to_the_draw_and_not_to_a_pass(
@@ -117,8 +125,9 @@ def test_the_page_without_scripts_leads_to_the_draw_and_not_to_a_pass(
 def test_an_ordinary_sale_has_no_draw(product: Product, buyer: User) -> None:
     ordinary = SaleItem.objects.get(pk=make_draw(product).pk)
     ordinary.sale.__class__.objects.update(admission="first_come")
-    refused = enter(ordinary, buyer)
-    assert (refused.status_code, refused.json()["code"]) == (409, "no_draw")
+    withdrawn = signed_in(buyer).delete(f"/api/v1/sale-items/{ordinary.pk}/entries/")
+    for refused in (enter(ordinary, buyer), withdrawn):
+        assert (refused.status_code, refused.json()["code"]) == (409, "no_draw")
 
 
 def test_a_draw_without_time_to_enter_is_not_published(product: Product) -> None:
