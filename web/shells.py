@@ -116,7 +116,9 @@ class Shells:
     async def _renewed(self, key: str, *, host: str, headers: Headers) -> RawAnswer | None:
         shell = self._find(key)
         age_seconds = time.monotonic() - shell.rendered_s if shell else None
-        age_seconds_max = STILL_GOOD_SECONDS if is_of_api(key) else LAST_GOOD_SECONDS
+        # What was missing may have been published since.
+        is_short = is_of_api(key) or key in self._missing
+        age_seconds_max = STILL_GOOD_SECONDS if is_short else LAST_GOOD_SECONDS
         last_good = shell if age_seconds is not None and age_seconds < age_seconds_max else None
         rendering = self._renderings.get(key)
         if rendering is None:

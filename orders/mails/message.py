@@ -174,6 +174,9 @@ def expiry(mail: Mail) -> MailText | None:
             sentences.append(_("We will refund your payment in full. You do not need to do anything."))
         else:
             sentences.append(_("We have refunded you. It may take a few days to appear in your account."))
+    elif order.status == OrderStatus.REFUNDED:
+        # Another mail has said how much.
+        sentences.append(_("We have refunded you. It may take a few days to appear in your account."))
     else:
         sentences.append(
             _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")

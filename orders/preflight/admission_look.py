@@ -16,6 +16,7 @@ from seckill.draw.drawing import seed_sha256
 from seckill.models import Draw, Sale
 from seckill.waiting_room.admission import PACE_MAX
 from seckill.waiting_room.room_ledger import read_room
+from shop.background.queued_tasks import known_sweeps
 from shop.background.sweep_notes import last_notes
 from shop.languages.kept_texts import Text
 
@@ -36,7 +37,6 @@ def look_at_admission(sale: Sale) -> Iterator[Finding]:
             "carry_out_draws",
             _("The task that carries out draws runs each second."),
             _("The task that carries out draws does not run, so nothing would be drawn."),
-            queue="celery",
         )
     elif sale.has_room:
         yield from about_room(sale)
@@ -44,7 +44,6 @@ def look_at_admission(sale: Sale) -> Iterator[Finding]:
             "move_waiting_rooms",
             _("The task that calls the next in the waiting room runs each second."),
             _("The task that calls the next in the waiting room does not run, so nobody would be let in."),
-            queue="celery",
         )
     else:
         text = _("First come, first served: buyers get passes from %(time)s on.")
@@ -59,7 +58,6 @@ def look_at_admission(sale: Sale) -> Iterator[Finding]:
             "hand_on_units",
             _("Buyers who come too late can wait, and the task that hands units on to them runs each second."),
             _("The task that hands units on to the waiting list does not run, so units that come back would lie idle."),
-            queue="expiry",
         )
 
 
@@ -165,9 +163,9 @@ def place_finding(sale: Sale) -> Finding:
     return good(_("The shop answers those who ask for their place."))
 
 
-def sweep_finding(name: str, runs: Text, is_away: Text, *, queue: str) -> Finding:
+def sweep_finding(name: str, runs: Text, is_away: Text) -> Finding:
     note = last_notes([name])[name]
     if note.waited_seconds is not None and time.time() - note.at_s <= SWEEP_AGE_SECONDS_MAX:
         return good(runs)
     todo = _("Start Celery beat, and a worker of the queue %(queue)s. If both run, the log of the worker says why.")
-    return stop(is_away, todo, queue=queue)
+    return stop(is_away, todo, queue=known_sweeps()[name].queue)

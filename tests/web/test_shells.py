@@ -244,6 +244,19 @@ def test_a_page_that_is_gone_is_no_longer_served(visitors: Visitors, django: Dja
     assert [visitors.status("/sales/7/") for _ in range(2)] == [404, 404]
 
 
+def test_a_page_that_was_missing_is_not_said_to_be_missing_for_long_while_nobody_can_look(
+    visitors: Visitors, django: Django, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.shells.FIRST_WAIT_SECONDS", 0.1)
+    django.status = "404 Not Found"
+    assert visitors.status("/sales/7/") == 404
+    django.may_answer.clear()
+    clock.now_s += STILL_GOOD_SECONDS + 0.1
+    # Then Django's own threads look.
+    assert visitors.get("/sales/7/") is None
+    django.may_answer.set()
+
+
 def test_the_forms_of_a_page(visitors: Visitors, django: Django) -> None:
     plain = visitors.get()
     zipped = visitors.get(accept_encoding="br, gzip")

@@ -170,6 +170,7 @@ def test_without_the_cache_a_mail_is_sent_all_the_same(
     ("status", "is_captured", "says"),
     [
         (OrderStatus.REFUND_DUE, False, "We will refund it in full"),
+        (OrderStatus.REFUNDED, False, "We have refunded you."),
         (OrderStatus.EXPIRED, True, "We are checking availability and will email you"),
     ],
 )

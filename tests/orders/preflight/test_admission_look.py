@@ -106,10 +106,10 @@ def test_a_task_that_does_not_run_is_a_stop(product: Product, note: tuple[float,
         cache.delete(key_of(name))
         if note:
             cache.set(key_of(name), note)
-    assert [finding.verdict for finding in look_at_admission(draw.sale)].count(Verdict.STOP) == 1
-    in_room = list(look_at_admission(Sale.objects.get(pk=room.sale_id)))
-    assert [finding.verdict for finding in in_room].count(Verdict.STOP) == 2
-    assert "a worker of the queue expiry" in str(in_room[-1].todo)
+    sales = draw.sale, Sale.objects.get(pk=room.sale_id)
+    of_draw, of_room = ([one for one in look_at_admission(sale) if one.verdict is Verdict.STOP] for sale in sales)
+    assert (len(of_draw), len(of_room)) == (1, 2)
+    assert all("a worker of the queue expiry" in str(one.todo) for one in of_draw + of_room)
 
 
 def test_the_waiting_list_of_a_draw_does_nothing(coming_draw: SaleItem) -> None:
