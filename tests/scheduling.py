@@ -1,4 +1,7 @@
-"""How the processes of a run share the tests: a file at a time, and all files with the shared shop to one process."""
+"""How the processes of a run share the tests: a file at a time, and the files with the shared shop in two groups.
+
+One process alone with all of these would be the last to end. A group for each file would start a shop for each.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -12,10 +15,11 @@ from tests.slow_tests import is_slow
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_SHOP = "the shared shop"
+SHARED_SHOP_OF_VISITORS = "the shared shop in the browsers of visitors and buyers"
 
 
 def whole_files(config: pytest.Config, log: Any) -> Any:
-    """As `--dist loadfile`, except for the files with the shared shop, which go together."""
+    """As `--dist loadfile`, except for the files with the shared shop, of which each half goes together."""
     scheduler = LoadFileScheduling(config, log)
     scheduler._split_scope = kept_together
     return scheduler
@@ -23,7 +27,10 @@ def whole_files(config: pytest.Config, log: Any) -> Any:
 
 def kept_together(nodeid: str) -> str:
     path = nodeid.split("::", 1)[0]
-    return SHARED_SHOP if has_shared_shop(ROOT / path) else path
+    if not has_shared_shop(ROOT / path):
+        return path
+    # The rooms beside these files (staff, fairness) take as long as they do.
+    return SHARED_SHOP_OF_VISITORS if Path(path).parent == Path("tests/browser") else SHARED_SHOP
 
 
 @cache
