@@ -77,9 +77,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Everything that has been imported stays: nothing of it need be looked at again by the collector."""
+    """Everything that has been imported stays: nothing of it need be looked at again by the collector.
+
+    It did not run meanwhile (tests/embedded_servers.py).
+    """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,6 +6,7 @@ Addresses that the environment had are never used, because the fixtures empty th
 
 import atexit
 import contextlib
+import gc
 import os
 import secrets
 import sys
@@ -29,6 +30,9 @@ _HELP_OPTIONS = {"-h", "--help", "-V", "--version"}
 
 # Also where the environment forbids it: else each process of a run compiles all tests and many packages for itself.
 sys.dont_write_bytecode = False
+
+# What is imported and collected stays, so the collector would look at all of it again and again for nothing.
+gc.disable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
