@@ -21,7 +21,8 @@ from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FROZEN_SECONDS = 20.0
+# Longer than a statement may take (10 s).
+FROZEN_SECONDS = 15.0
 GIVE_UP_SECONDS = 8.0
 SOURCES = ("database", "reservation_store", "cache", "broker")
 
@@ -71,7 +72,7 @@ def test_reservations_go_on_while_postgresql_is_frozen(
     product: Product, pass_for: Callable[..., str], shop: Shop
 ) -> None:
     item = make_item(product, quantity=1000)
-    passes = [pass_for(buyer, item) for buyer in new_buyers(200)]
+    passes = [pass_for(buyer, item) for buyer in new_buyers(300)]
     assert call(shop.url, "/")[0] == 200
     # PostgreSQL tells the items of the sale.
     assert call(shop.url, f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
@@ -94,7 +95,7 @@ def test_operators_see_which_server_is_frozen(name: str, shop: Shop) -> None:
     # More people than there are threads for pages.
     with pages_asked_for(shop.url, threads=12), frozen(shop.proxy, name):
         time.sleep(1)
-        for _ in range(4):
+        for _ in range(2):
             assert sources_up(shop.url) == {source: source != name for source in SOURCES}
             status, seconds = call(shop.url, "/readyz")
             assert status == 503
@@ -124,5 +125,5 @@ def reserve_until(
         reserved.append(call(url, reservations, method="POST", authorization=f"Pass {pass_text}"))
         for path in ("/healthz", f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
             others.setdefault(path, []).append(call(url, path))
-        time.sleep(0.1)
+        time.sleep(0.05)
     return reserved, others
