@@ -67,7 +67,8 @@ def enqueue_tracking(*, order: Order) -> None:
     reads the number when it is sent.
     """
     waiting = order.mails.filter(kind=Mail.Kind.SHIPPED, sent_at=None, attempts=0, next_attempt_at__isnull=False)
-    if order.contact_email and not waiting.exists():
+    # Locked: a worker that claimed it before the number is committed would read the old one.
+    if order.contact_email and not waiting.select_for_update(no_key=True):
         enqueue_again(order=order, kind=Mail.Kind.TRACKING)
 
 
@@ -121,8 +122,8 @@ def deliver(mail: Mail, server: Any) -> Delivery:
     if per_day_max is not None and daily_count.count_of(count_name(mail)) >= per_day_max:
         update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
         return Delivery.NOT_SENT
-    row, which = Mail.objects.filter(pk=mail.pk, sent_at=None), {"mail": mail.pk, "order": str(mail.order.number)}
-    attempt = Attempt("mail", which, row, mail.attempts, ATTEMPTS_MAX, text_of)
+    which = {"mail": mail.pk, "order": str(mail.order.number)}
+    attempt = Attempt("mail", which, row_of(mail), mail.attempts, ATTEMPTS_MAX, text_of)
     try:
         message = message_of(mail)
     except Exception as error:
@@ -151,7 +152,12 @@ def count_name(mail: Mail) -> str:
 
 def update_mail(mail: Mail, **changes: Any) -> None:
     """Update a mail that this worker has claimed."""
-    Mail.objects.filter(pk=mail.pk, sent_at=None).update(**changes)
+    row_of(mail).update(**changes)
+
+
+def row_of(mail: Mail) -> QuerySet[Mail]:
+    """Its row, as long as it is as this worker claimed it. One that was queued again meanwhile is still to be sent."""
+    return Mail.objects.filter(pk=mail.pk, sent_at=None, next_attempt_at=mail.next_attempt_at)
 
 
 def text_of(error: Exception) -> str:

@@ -1,19 +1,25 @@
 """An order that was sent: carrier, number, mail, and the page that follows the parcel."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from html import unescape
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.core import mail as outgoing
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
+from orders import tasks
 from orders.life import lifecycle
+from orders.mails import sending
 from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderStatus, ShippingAddress
 from orders.shipping.carriers import tracking_url
 from seckill.models import SaleItem
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import order_of, signed_in, with_address
 from tests.steps.staff import ORDERS, messages_on
 
@@ -70,6 +76,48 @@ def test_a_number_that_is_added_or_changed_later_is_mailed_once(order: Order) ->
         assert order.mails.get(kind=Mail.Kind.TRACKING).sent_at == mail.sent_at
     lifecycle.correct_tracking(order_id=order.pk, carrier="", tracking_number="")
     assert order.mails.get(kind=Mail.Kind.TRACKING).sent_at == mail.sent_at
+
+
+def test_a_number_that_is_corrected_while_its_mail_is_being_sent_is_mailed_too(order: Order) -> None:
+    # Given a worker that sends the mail about the first number
+    lifecycle.ship(order_id=order.pk)
+    tasks.send_mails()
+    lifecycle.correct_tracking(order_id=order.pk, carrier="DHL", tracking_number="NUMBER-1")
+    claimed = sending.claim_next()
+    assert claimed is not None
+    # When staff correct the number before the worker has finished
+    lifecycle.correct_tracking(order_id=order.pk, carrier="DHL", tracking_number="NUMBER-2")
+    sending.deliver(claimed, outgoing.get_connection())
+    # Then the buyer reads the new number after it
+    assert tasks.send_mails() == 1
+    first, second = outgoing.outbox[-2:]
+    assert "NUMBER-1" in str(first.body)
+    assert "NUMBER-2" in str(second.body)
+    assert first.extra_headers["Message-ID"] != second.extra_headers["Message-ID"]
+
+
+def test_a_worker_that_sends_during_a_correction_waits_for_the_new_number(order: Order) -> None:
+    lifecycle.ship(order_id=order.pk, carrier="DHL", tracking_number="NUMBER-1")
+    Mail.objects.exclude(kind=Mail.Kind.SHIPPED).delete()
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            lifecycle.correct_tracking(order_id=order.pk, carrier="DHL", tracking_number="NUMBER-2")
+            claim = thread.submit(run_and_close(sending.claim_next))
+            wait_for_it_or_a_lock(claim)
+        claimed = claim.result(timeout=30)
+    assert claimed is not None
+    assert (claimed.kind, claimed.order.tracking_number) == (Mail.Kind.SHIPPED, "NUMBER-2")
+    assert not order.mails.filter(kind=Mail.Kind.TRACKING).exists()
+
+
+def wait_for_it_or_a_lock(call: "Future[Any]") -> None:
+    """Until the call has ended, or its connection waits for a lock of another one."""
+    with connection.cursor() as cursor:
+        for _ in range(600):
+            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted), pg_sleep(0.05)")
+            if call.done() or cursor.fetchone()[0]:
+                return
+    raise AssertionError("neither within 30 s")
 
 
 def test_many_orders_are_shipped_after_a_question_each_with_its_address_and_number(
