@@ -5,11 +5,12 @@ be sent, and `last_error` says why. How mails are claimed and sent: shop/mails/o
 after a crash has the same Message-ID.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from orders.mails.message import message_of
@@ -44,6 +45,14 @@ NO_ADDRESS = "no address"
 TOO_MANY = "too many such mails to this address today"
 OVERTAKEN = "overtaken"
 
+# Answers to staff who want a mail to be sent.
+DUE_NOW = "due now"
+BEING_SENT = "being sent"
+ALREADY_SENT = "already sent"
+
+# Claimed by a worker. One that waits for its next attempt has the error of the last one.
+IS_BEING_SENT = Q(sent_at=None, last_error="", next_attempt_at__gt=Now())
+
 
 def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind, refund: Refund | None = None) -> None:
     """Queue a mail for each order whose buyer has an address. Call it in the transaction that changes the orders.
@@ -77,10 +86,16 @@ def enqueue_again(*, order: Order, kind: Mail.Kind) -> None:
     Mail.objects.update_or_create(order=order, kind=kind, defaults=again)
 
 
-def retry_unsent(*, mail_ids: Iterable[int]) -> int:
-    """Make unsent mails due now and reset their attempts. Returns how many."""
-    unsent = Mail.objects.filter(pk__in=list(mail_ids), sent_at=None)
-    return unsent.update(next_attempt_at=Now(), attempts=0, last_error="")
+def retry_unsent(*, mail_ids: Iterable[int]) -> Counter[str]:
+    """Make unsent mails due now and reset their attempts. Returns how many got each answer: DUE_NOW, or why not."""
+    return Counter(retry(mail) for mail in with_contents().filter(pk__in=list(mail_ids)).order_by("pk"))
+
+
+def retry(mail: Mail) -> str:
+    if mail.sent_at:
+        return ALREADY_SENT
+    row = Mail.objects.filter(pk=mail.pk, sent_at=None).exclude(IS_BEING_SENT)
+    return DUE_NOW if row.update(next_attempt_at=Now(), attempts=0, last_error="") else BEING_SENT
 
 
 def send_again(*, mail_id: int) -> bool:
@@ -101,7 +116,8 @@ def claim_next() -> Mail | None:
     """Claim a mail: the one due the longest, of the first kind in SENT_FIRST that has any. None if none is due."""
     unsent = Mail.objects.filter(sent_at=None)
     # A query for each kind: each reads a few entries of the index, however many mails are due.
-    pk = claim(unsent, (candidate for kind in SENT_FIRST for candidate in candidates_of(unsent.filter(kind=kind))))
+    candidates = (candidate for kind in SENT_FIRST for candidate in candidates_of(unsent.filter(kind=kind)))
+    pk = claim(unsent, candidates, last_error="")
     if pk is None:
         return None
     return with_contents().get(pk=pk)

@@ -63,6 +63,24 @@ def note_of(mail: Mail) -> str:
     return str(NOTES.get(mail.last_error, mail.last_error or "–"))
 
 
+def answer_text(answer: str, count: int) -> str:
+    """What staff read about so many mails that they wanted to be sent."""
+    text = {
+        sending.DUE_NOW: ngettext(
+            "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", count
+        ),
+        sending.BEING_SENT: ngettext(
+            "%(count)d mail is just being sent.", "%(count)d mails are just being sent.", count
+        ),
+        sending.ALREADY_SENT: ngettext(
+            "%(count)d mail was already sent and will not be sent again.",
+            "%(count)d mails were already sent and will not be sent again.",
+            count,
+        ),
+    }[answer]
+    return text % {"count": count}
+
+
 class StateFilter(admin.SimpleListFilter):
     title = _("state")
     parameter_name = "state"
@@ -184,18 +202,8 @@ class MailAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Retry sending"), permissions=["manage"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
         choice = limited_selection(queryset, possible=Q(sent_at=None))
-        again = sending.retry_unsent(mail_ids=choice.pks)
-        if again:
-            said = ngettext(
-                "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", again
-            )
-            self.message_user(request, said % {"count": again}, messages.SUCCESS)
-        if sent := len(choice.pks) - again:
-            said = ngettext(
-                "%(count)d mail was already sent and will not be sent again.",
-                "%(count)d mails were already sent and will not be sent again.",
-                sent,
-            )
-            self.message_user(request, said % {"count": sent}, messages.WARNING)
+        for answer, count in sending.retry_unsent(mail_ids=choice.pks).items():
+            level = messages.SUCCESS if answer == sending.DUE_NOW else messages.WARNING
+            self.message_user(request, answer_text(answer, count), level)
         if choice.not_all:
             self.message_user(request, choice.not_all, messages.WARNING)

@@ -21,7 +21,7 @@ import structlog
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.db.models import F, QuerySet
-from django.db.models.functions import Now
+from django.db.models.functions import Greatest, Now
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +63,8 @@ class Attempt:
     def wait_for_server(self, error: Exception) -> None:
         """The mail could not be tried."""
         log.warning(f"{self.name}s_wait_for_server", error=str(error))
-        self._note(error, next_attempt_at=Now() + SERVER_AWAY, attempts=F("attempts") - 1)
+        # At least 0: the row may have begun anew since it was claimed.
+        self._note(error, next_attempt_at=Now() + SERVER_AWAY, attempts=Greatest(F("attempts") - 1, 0))
 
     def retry_later(self, error: Exception) -> None:
         """Try again later, doubling the pause each time; give up after `attempts_max`."""
@@ -118,11 +119,11 @@ def candidates_of(waiting: "QuerySet[Any]") -> "QuerySet[Any, tuple[int, datetim
     return due.values_list("pk", "next_attempt_at")[:CANDIDATES_MAX]
 
 
-def claim(waiting: "QuerySet[Any]", candidates: Iterable[tuple[int, datetime]]) -> int | None:
-    """Claim the first candidate that no other worker has claimed. Returns its id."""
+def claim(waiting: "QuerySet[Any]", candidates: Iterable[tuple[int, datetime]], **changes: Any) -> int | None:
+    """Claim the first candidate that no other worker has claimed, with these changes. Returns its id."""
     for pk, due_at in candidates:
         still_due = waiting.filter(pk=pk, next_attempt_at=due_at)
-        if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
+        if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1, **changes) == 1:
             return pk
     return None
 

@@ -1,6 +1,7 @@
 """Staff read the text of a mail and send it again, as a message of its own; the order's history says who did so."""
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
@@ -11,8 +12,10 @@ from django.test import Client
 
 from orders import tasks
 from orders.life import lifecycle
+from orders.mails import sending
 from orders.models import Mail, Order
 from seckill.models import SaleItem
+from shop.mails.outgoing_mail import Delivery
 from tests.steps.buying import order_of, with_address
 from tests.steps.staff import MAILS, ORDERS, employee, messages_on
 
@@ -35,6 +38,12 @@ def page_of(mail: Mail) -> str:
 
 def again(client: Client, mail: Mail) -> Any:
     return client.post(f"{MAILS}{mail.pk}/again/", follow=True)
+
+
+def retry(client: Client) -> list[str]:
+    """The action of the list, for all mails. Returns what it says."""
+    chosen = {"action": "send_again", "_selected_action": list(Mail.objects.values_list("pk", flat=True))}
+    return messages_on(client.post(MAILS, chosen, follow=True))
 
 
 def test_the_page_of_a_mail_shows_its_text(client: Client, sent: Mail) -> None:
@@ -80,6 +89,23 @@ def test_a_mail_that_is_true_no_more_is_not_sent_again(client: Client, sent: Mai
     assert messages_on(again(client, sent)) == ["No longer applies: the order has moved on."]
     assert tasks.send_mails() == 0
     assert "No longer applies" in client.get(page_of(sent)).content.decode()
+
+
+def test_a_mail_that_a_worker_is_just_sending_is_not_sent_beside_it(client: Client, sent: Mail) -> None:
+    # Given a worker that tries a mail, which was refused before
+    Mail.objects.update(sent_at=None, next_attempt_at=sent.created_at, attempts=1, last_error="450 try later")
+    claimed = sending.claim_next()
+    assert claimed is not None
+    # When staff want it to be sent, then it is left to the worker
+    assert retry(client) == ["1 mail is just being sent."]
+    assert tasks.send_mails() == 0
+    # And where the worker does not reach the server, the attempt does not count, and staff can have it sent
+    server_away = Mock(**{"open.side_effect": ConnectionRefusedError("away")})
+    assert sending.deliver(claimed, server_away) is Delivery.NO_ANSWER
+    assert Mail.objects.get().attempts == 1
+    assert retry(client) == ["1 mail will be sent in a moment."]
+    assert tasks.send_mails() == 1
+    assert retry(client) == ["1 mail was already sent and will not be sent again."]
 
 
 def test_staff_who_may_only_look_send_nothing(client: Client, sent: Mail) -> None:
