@@ -19,7 +19,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from orders.mails.sending import ATTEMPTS_MAX, NO_ADDRESS, text_of
-from orders.models import LineMail
+from orders.models import LineMail, Mail
 from seckill import ledger
 from seckill.draw.draw_answers import no_units_text
 from seckill.items.loop import for_each_item, until
@@ -92,7 +92,7 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
         return Delivery.NOT_SENT
     message = message_to(mail)
     if message is None:
-        # Should the units not be theirs after all, there will be another one.
+        # Should they get nothing after all, there will be another one.
         LineMail.objects.filter(pk=mail.pk).delete()
         return Delivery.NOT_SENT
     row = LineMail.objects.filter(pk=mail.pk, sent_at=None)
@@ -104,7 +104,7 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
 
 
 def message_to(mail: LineMail) -> EmailMultiAlternatives | None:
-    """None if the buyer has won in the meantime."""
+    """None if it is not true any more: the line goes on, or the buyer has got units in the meantime."""
     with translation.override(language_of(user_id=mail.buyer_id)):
         text = text_of_draw(mail) if mail.item.sale.has_draw else text_of_line(mail)
         message = message_from(text, to=mail.buyer.email) if text else None
@@ -113,7 +113,12 @@ def message_to(mail: LineMail) -> EmailMultiAlternatives | None:
     return message
 
 
-def text_of_line(mail: LineMail) -> AccountMailText:
+def text_of_line(mail: LineMail) -> AccountMailText | None:
+    # By PostgreSQL's clock, which also said that the line ends. At another end there is another mail.
+    has_ended = SaleItem.objects.filter(pk=mail.item_id, sale__closes_at__lte=Now()).exists()
+    since = {"order__lines__sale_item": mail.item_id, "order__created_at__gt": mail.created_at}
+    if not has_ended or Mail.objects.filter(kind=Mail.Kind.FROM_LINE, order__buyer=mail.buyer_id, **since).exists():
+        return None
     product, sale = str(mail.item.variant), str(mail.item.sale)
     return AccountMailText(
         subject=_("Nothing came back: %(product)s") % {"product": product},

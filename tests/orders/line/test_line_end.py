@@ -91,6 +91,48 @@ def test_a_sale_that_is_opened_again_has_its_line_and_a_second_end(item: SaleIte
     assert set(LineMail.objects.values_list("buyer__username", flat=True)) == {"rival", "stranger"}
 
 
+def test_mails_about_an_end_that_staff_moved_away_are_sent_at_the_real_end(
+    item: SaleItem, buyer: User, rival: User, stranger: User
+) -> None:
+    # Given a sale that has ended and whose mails still wait
+    User.objects.filter(pk=stranger.pk).update(email="stranger@example.com")
+    join(item, rival)
+    join(item, stranger)
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 2
+    # When staff open it again, and the first in line gets the units
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    tasks.drain_outbox(item_id=item.pk)
+    # Then the mail about the units is the only one
+    tasks.send_mails()
+    assert mailed() == [("rival@example.com", "Your units are here: 1 × Longjing tea")]
+    # And at the real end only the other one is told that nothing came back
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 1
+    tasks.send_mails()
+    assert mailed()[1:] == [("stranger@example.com", "Nothing came back: Longjing tea")]
+
+
+def test_a_buyer_whose_units_came_before_the_mails_left_is_not_told_that_none_came(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
+    join(item, rival)
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 1
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    tasks.drain_outbox(item_id=item.pk)
+    change(item, Kind.END_NOW)
+    tasks.hand_on_units()
+    tasks.send_mails()
+    assert mailed() == [("rival@example.com", "Your units are here: 1 × Longjing tea")]
+
+
+def mailed() -> list[tuple[str, str]]:
+    return [(message.to[0], str(message.subject)) for message in django_mail.outbox]
+
+
 def test_a_crash_while_they_are_told_tells_the_rest_later_and_nobody_twice(
     item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
