@@ -57,6 +57,12 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
         return message
 
 
+def is_overtaken(mail: Mail) -> bool:
+    """Whether the mail is out of date."""
+    with translation.override(language_of_order(mail.order)):
+        return MAIL_TEXTS[Mail.Kind(mail.kind)](mail) is None
+
+
 def message_name(mail: Mail) -> str:
     """A link may be asked for again, a number corrected, any mail sent again, and each refund has a mail of its own."""
     about = f"-{mail.refund_id.hex}" if mail.refund_id else ""

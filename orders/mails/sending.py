@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from orders.mails.message import message_of
+from orders.mails.message import is_overtaken, message_of
 from orders.models import Mail, Order, Refund, with_lines
 from shop import failpoints
 from shop.mails import daily_count
@@ -47,9 +47,12 @@ OVERTAKEN = "overtaken"
 
 # Answers to staff who want a mail to be sent.
 DUE_NOW = "due now"
+DUE_ANYWAY = "due anyway"
 BEING_SENT = "being sent"
 ALREADY_SENT = "already sent"
 
+# A mail that begins its life anew.
+ANEW = {"sent_at": None, "next_attempt_at": Now(), "attempts": 0, "last_error": "", "created_at": Now()}
 # Claimed by a worker. One that waits for its next attempt has the error of the last one.
 IS_BEING_SENT = Q(sent_at=None, last_error="", next_attempt_at__gt=Now())
 
@@ -82,29 +85,42 @@ def enqueue_tracking(*, order: Order) -> None:
 
 
 def enqueue_again(*, order: Order, kind: Mail.Kind) -> None:
-    again = {"sent_at": None, "next_attempt_at": Now(), "attempts": 0, "last_error": "", "created_at": Now()}
-    Mail.objects.update_or_create(order=order, kind=kind, defaults=again)
+    Mail.objects.update_or_create(order=order, kind=kind, defaults=ANEW)
 
 
 def retry_unsent(*, mail_ids: Iterable[int]) -> Counter[str]:
     """Make unsent mails due now and reset their attempts. Returns how many got each answer: DUE_NOW, or why not."""
-    return Counter(retry(mail) for mail in with_contents().filter(pk__in=list(mail_ids)).order_by("pk"))
+    answers, leaving = Counter[str](), Counter[str]()
+    for mail in with_contents().filter(pk__in=list(mail_ids)).order_by("pk"):
+        answer = retry(mail, before_it=leaving[count_name(mail)])
+        answers[answer] += 1
+        leaving[count_name(mail)] += answer == DUE_NOW
+    return answers
 
 
-def retry(mail: Mail) -> str:
+def retry(mail: Mail, *, before_it: int) -> str:
     if mail.sent_at:
         return ALREADY_SENT
+    if why_not := reason_against(mail, before_it=before_it):
+        return why_not
     row = Mail.objects.filter(pk=mail.pk, sent_at=None).exclude(IS_BEING_SENT)
     return DUE_NOW if row.update(next_attempt_at=Now(), attempts=0, last_error="") else BEING_SENT
 
 
-def send_again(*, mail_id: int) -> bool:
-    """Make a mail due that was sent or given up, as a message of its own. False if it is due anyway.
+def send_again(*, mail: Mail) -> str:
+    """Make a mail due that was sent or given up, as a message of its own. Returns DUE_NOW, or why it is not.
 
     Mail programs show two messages of one Message-ID once, so the mail begins its life anew (`message_name`).
     """
-    ended = Mail.objects.filter(pk=mail_id, next_attempt_at=None)
-    return ended.update(sent_at=None, next_attempt_at=Now(), attempts=0, last_error="", created_at=Now()) == 1
+    if why_not := reason_against(mail):
+        return why_not
+    ended = Mail.objects.filter(pk=mail.pk, next_attempt_at=None)
+    return DUE_NOW if ended.update(**ANEW) else DUE_ANYWAY
+
+
+def reason_against(mail: Mail, *, before_it: int = 0) -> str:
+    """Why the mail would not be sent if it were due; empty if it would. `before_it`: others that are due too."""
+    return reason_not_to_send(mail, before_it=before_it) or (OVERTAKEN if is_overtaken(mail) else "")
 
 
 def send_due(*, seconds_max: float) -> int:
@@ -131,12 +147,8 @@ def with_contents() -> QuerySet[Mail]:
 
 def deliver(mail: Mail, server: Any) -> Delivery:
     """Send one claimed mail, unless there is a reason not to."""
-    if not mail.order.contact_email:
-        update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
-        return Delivery.NOT_SENT
-    per_day_max = PER_DAY_MAX.get(Mail.Kind(mail.kind))
-    if per_day_max is not None and daily_count.count_of(count_name(mail)) >= per_day_max:
-        update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
+    if reason := reason_not_to_send(mail):
+        update_mail(mail, next_attempt_at=None, last_error=reason)
         return Delivery.NOT_SENT
     which = {"mail": mail.pk, "order": str(mail.order.number)}
     attempt = Attempt("mail", which, row_of(mail), mail.attempts, ATTEMPTS_MAX, text_of)
@@ -154,9 +166,19 @@ def deliver(mail: Mail, server: Any) -> Delivery:
         failpoints.reach("mails.after_send")
         steps.note(mail.order.purchase, "mail", began=mail.created_at, kind=mail.kind)
         update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
-        if per_day_max is not None:
+        if mail.kind in PER_DAY_MAX:
             daily_count.add_one(count_name(mail))
     return outcome
+
+
+def reason_not_to_send(mail: Mail, *, before_it: int = 0) -> str:
+    """That it has no address, or too many mails of its kind today; empty if neither."""
+    if not mail.order.contact_email:
+        return NO_ADDRESS
+    per_day_max = PER_DAY_MAX.get(Mail.Kind(mail.kind))
+    if per_day_max is not None and daily_count.count_of(count_name(mail)) + before_it >= per_day_max:
+        return TOO_MANY
+    return ""
 
 
 def count_name(mail: Mail) -> str:

@@ -65,6 +65,11 @@ def note_of(mail: Mail) -> str:
 
 def answer_text(answer: str, count: int) -> str:
     """What staff read about so many mails that they wanted to be sent."""
+    if answer in NOTES:
+        text = ngettext(
+            "%(count)d mail cannot be sent. %(reason)s", "%(count)d mails cannot be sent. %(reason)s", count
+        )
+        return text % {"count": count, "reason": NOTES[answer]}
     text = {
         sending.DUE_NOW: ngettext(
             "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", count
@@ -146,9 +151,10 @@ class MailAdmin(ReadOnlyAdmin):
                 "back_url": page,
             }
             return TemplateResponse(request, "admin/orders/order/step.html", context)
-        if message_of(mail) is None:
-            self.message_user(request, str(NOTES[sending.OVERTAKEN]), messages.WARNING)
-        elif sending.send_again(mail_id=mail.pk):
+        answer = sending.send_again(mail=mail)
+        if answer in NOTES:
+            self.message_user(request, str(NOTES[answer]), messages.WARNING)
+        elif answer == sending.DUE_NOW:
             # Without the address: the history is kept for longer than the account.
             self.log_change(request, mail.order, str(_("Mail sent again: %(kind)s.") % what))
             self.message_user(request, str(_("The mail will be sent in a moment.")), messages.SUCCESS)

@@ -8,15 +8,16 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import mail as outgoing
+from django.core.cache import cache
 from django.test import Client
 
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
-from orders.models import Mail, Order
+from orders.models import Mail, Order, OrderStatus
 from seckill.models import SaleItem
 from shop.mails.outgoing_mail import Delivery
-from tests.steps.buying import order_of, with_address
+from tests.steps.buying import make_orders, order_of, with_address
 from tests.steps.staff import MAILS, ORDERS, employee, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -106,6 +107,50 @@ def test_a_mail_that_a_worker_is_just_sending_is_not_sent_beside_it(client: Clie
     assert retry(client) == ["1 mail will be sent in a moment."]
     assert tasks.send_mails() == 1
     assert retry(client) == ["1 mail was already sent and will not be sent again."]
+
+
+@pytest.fixture
+def _four_expired(buyer: User, item: SaleItem) -> None:
+    """Four orders of an address expired, of which three mails a day may tell."""
+    with_address(buyer)
+    for order in make_orders(4, buyer=buyer, item=item, status=OrderStatus.EXPIRED):
+        sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.EXPIRED)
+    assert tasks.send_mails() == 3
+
+
+@pytest.mark.usefixtures("_four_expired")
+def test_a_mail_that_would_be_one_too_many_stays_as_it_is(client: Client) -> None:
+    before = list(Mail.objects.order_by("pk").values())
+    note = "This address had too many such mails today."
+    for mail in Mail.objects.order_by("pk"):
+        assert messages_on(again(client, mail)) == [note]
+    assert retry(client) == [
+        "3 mails were already sent and will not be sent again.",
+        f"1 mail cannot be sent. {note}",
+    ]
+    assert list(Mail.objects.order_by("pk").values()) == before
+    assert tasks.send_mails() == 0
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.usefixtures("_four_expired")
+def test_of_mails_that_are_retried_together_only_as_many_as_may_leave_are_due(client: Client) -> None:
+    Mail.objects.update(sent_at=None, next_attempt_at=None, last_error="550 no such user")
+    cache.delete(f"daily:{sending.count_name(Mail.objects.earliest('pk'))}")
+    assert retry(client) == [
+        "3 mails will be sent in a moment.",
+        "1 mail cannot be sent. This address had too many such mails today.",
+    ]
+    assert tasks.send_mails() == 3
+
+
+def test_a_mail_that_has_no_address_or_is_true_no_more_is_not_retried(client: Client, sent: Mail) -> None:
+    Mail.objects.update(sent_at=None, next_attempt_at=None, last_error="550 no such user", kind=Mail.Kind.EXPIRED)
+    assert retry(client) == ["1 mail cannot be sent. No longer applies: the order has moved on."]
+    User.objects.update(email="")
+    assert retry(client) == ["1 mail cannot be sent. The buyer has no address."]
+    assert messages_on(again(client, sent)) == ["The buyer has no address."]
+    assert Mail.objects.get().last_error == "550 no such user"
 
 
 def test_staff_who_may_only_look_send_nothing(client: Client, sent: Mail) -> None:
