@@ -16,7 +16,6 @@ from bench.measure.speed.capacity_plan import (
     only_unit_costs,
 )
 from orders.preflight.unit_costs import SOURCES, unit_costs
-from web.lanes import lanes
 from web.reservations.snapshots import AGE_SECONDS_MAX
 
 US = {
@@ -87,7 +86,7 @@ def test_the_plan_multiplies_unit_costs(file: Path) -> None:
 def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
     lines = lines_of(file, "--rps", "1000000", "--units", "10000", "--busy", "50")
     # 18 cores of web, so as many processes with 30 threads each; 0.12 cores of workers, so one process for orders.
-    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + 2
+    threads = 30
     assert lines["connections, web"] == 18 * threads
     assert lines["connections, workers"] == 1 + OTHER_WORKER_PROCESSES
     everything = 18 * threads + 1 + OTHER_WORKER_PROCESSES
