@@ -1,384 +1,40 @@
 """The calls of the API as /api/docs/ shows them: in the order of a purchase, with a short name and an example.
 
-The examples are commands for a shell with curl. A test runs them in this order against a running shop. The view of
-a call says what it does, the `problem_codes.py` of its app what refusals mean.
+They are in examples.sh, which a test runs from top to bottom against a running shop. The view of a call says what it
+does, the `problem_codes.py` of its app what refusals mean.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+TEXT = Path(__file__).with_name("examples.sh").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class CallExample:
+    """`operation_id` is the name of the call in clients that are generated from the OpenAPI file."""
+
     chapter: str
     method: str
     path: str
-    # The name of the call in clients that are generated from the OpenAPI file.
     operation_id: str
     summary: str
     example: str
 
 
-PREPARATION = """
-API=http://127.0.0.1:8000/api/v1
-JSON='Content-Type: application/json'
-field() { python3 -c "import json, sys; print(json.load(sys.stdin)$1)"; }
-"""
+def read_calls(text: str) -> Iterator[CallExample]:
+    for part in text.split("\n### ")[1:]:
+        chapter, *calls = part.split("\n## ")
+        for call in calls:
+            head, _, example = call.partition("\n")
+            names, _, summary = head.partition(": ")
+            method, path, operation_id = names.split()
+            yield CallExample(chapter.strip(), method, path, operation_id, summary, example.strip())
 
-CALLS = [
-    CallExample(
-        "Sign in",
-        "POST",
-        "/api/v1/auth/token/",
-        "get_token",
-        "Get a token",
-        """
-TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
-  -d "{\\"username\\": \\"$BUYER\\", \\"password\\": \\"$PASSWORD\\"}" | field "['token']")
-""",
-    ),
-    CallExample(
-        "Sign in",
-        "GET",
-        "/api/v1/me/",
-        "get_me",
-        "Who is signed in",
-        'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "Catalogue",
-        "GET",
-        "/api/v1/products/",
-        "list_products",
-        "List or search products",
-        'PRODUCT=$(curl -s "$API/products/?search=tea&ordering=price" | field "[0][\'slug\']")',
-    ),
-    CallExample(
-        "Catalogue", "GET", "/api/v1/products/{slug}/", "get_product", "A product", "curl -s $API/products/$PRODUCT/"
-    ),
-    CallExample(
-        "Catalogue", "GET", "/api/v1/categories/", "list_categories", "List the categories", "curl -s $API/categories/"
-    ),
-    CallExample(
-        "Sales",
-        "GET",
-        "/api/v1/sales/",
-        "list_sales",
-        "List the sales",
-        'SALE=$(curl -s "$API/sales/?phase=open" | field "[0][\'id\']")',
-    ),
-    CallExample(
-        "Sales",
-        "GET",
-        "/api/v1/sales/{id}/",
-        "get_sale",
-        "A sale with its items",
-        "ITEM=$(curl -s $API/sales/$SALE/ | field \"['items'][0]['id']\")",
-    ),
-    CallExample(
-        "Sales",
-        "GET",
-        "/api/v1/sales/{sale_id}/live/",
-        "get_sale_live",
-        "Live figures of a sale",
-        "curl -s $API/sales/$SALE/live/",
-    ),
-    CallExample(
-        "Sales",
-        "GET",
-        "/api/v1/sale-items/{item_id}/live/",
-        "get_item_live",
-        "Live figures of an item",
-        "curl -s $API/sale-items/$ITEM/live/",
-    ),
-    CallExample(
-        "Sales",
-        "POST",
-        "/api/v1/reminders/",
-        "ask_for_reminder",
-        "A mail when a sale opens or something is back",
-        """
-# With “item” or “sku” instead of “sale”: when it is back. Without a token, the owner of the address is asked.
-curl -s $API/reminders/ -H "$JSON" \\
-  -d "{\\"item\\": $ITEM, \\"email\\": \\"li.lei@example.com\\"}" | field "['status']"
-""",
-    ),
-    CallExample(
-        "Sales",
-        "DELETE",
-        "/api/v1/reminders/",
-        "delete_reminder",
-        "Want such a mail no more",
-        'curl -s -X DELETE "$API/reminders/?item=$ITEM" -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "Waiting room",
-        "POST",
-        "/api/v1/sales/{sale_id}/queue/",
-        "join_queue",
-        "Join the waiting room of a sale",
-        """
-ROOM=$(curl -s "$API/sales/?phase=open" | field "[-1]['id']")
-PLACE=$(curl -sf --retry 3 -X POST $API/sales/$ROOM/queue/ -H "Authorization: Bearer $TOKEN" \\
-  | field "['place_token']")
-""",
-    ),
-    CallExample(
-        "Waiting room",
-        "GET",
-        "/api/v1/sales/{sale_id}/queue/",
-        "get_place",
-        "The place in the waiting room",
-        """
-STATE=None
-until [ "$STATE" = called ]; do
-  STATE=$(curl -s $API/sales/$ROOM/queue/ -H "Authorization: Place $PLACE" | field "['state']"); sleep 0.5
-done
-""",
-    ),
-    CallExample(
-        "Draw",
-        "POST",
-        "/api/v1/sale-items/{item_id}/entries/",
-        "enter_draw",
-        "Enter a draw",
-        """
-DRAW=$(curl -s "$API/sales/?phase=upcoming" | field "[-1]['id']")
-DRAWN=$(curl -s $API/sales/$DRAW/ | field "['items'][0]['id']")
-curl -s -X POST $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
-  -d '{"units": 1}'
-""",
-    ),
-    CallExample(
-        "Draw",
-        "GET",
-        "/api/v1/sale-items/{item_id}/entries/",
-        "get_entry",
-        "Your entry in a draw",
-        'curl -s $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN" | field "[\'status\']"',
-    ),
-    CallExample(
-        "Draw",
-        "DELETE",
-        "/api/v1/sale-items/{item_id}/entries/",
-        "withdraw_entry",
-        "Withdraw from a draw",
-        'curl -s -X DELETE $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "Draw",
-        "GET",
-        "/api/v1/sales/{sale_id}/draw/",
-        "get_draw",
-        "What is published of a draw",
-        "curl -s $API/sales/$DRAW/draw/ | field \"['seed_sha256']\"",
-    ),
-    CallExample(
-        "Draw",
-        "GET",
-        "/api/v1/sales/{sale_id}/draw/file/",
-        "get_draw_file",
-        "A whole draw, to recompute it",
-        "curl -s -o draw.json $API/sales/$DRAW/draw/file/",
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/sale-items/{item_id}/challenges/",
-        "get_challenge",
-        "Get a challenge, in a sale with proof of work",
-        """
-# In any other sale the answer is not_found. The guide for clients has a program that solves it.
-curl -s -X POST $API/sale-items/$ITEM/challenges/ -H "Authorization: Bearer $TOKEN" | field "['code']"
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/sale-items/{item_id}/passes/",
-        "get_pass",
-        "Get a pass",
-        """
-PASS=$(curl -s -X POST $API/sale-items/$ITEM/passes/ -H "Authorization: Bearer $TOKEN" \\
-  | field "['pass']")
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/sale-items/{item_id}/reservations/",
-        "reserve",
-        "Reserve units",
-        """
-YES=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pass $PASS" \\
-  -H "$JSON" -d '{"units": 1}')
-RESERVATION=$(echo "$YES" | field "['id']")
-RECEIPT=$(echo "$YES" | field "['receipt']")
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/sale-items/{item_id}/waiting-list/",
-        "join_line",
-        "Join the waiting list",
-        """
-curl -s $API/sale-items/$ITEM/waiting-list/ -H "Authorization: Pass $PASS" \\
-  -H "$JSON" -d '{"units": 1}'
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "GET",
-        "/api/v1/reservations/{reservation_id}/",
-        "get_reservation",
-        "Status of a reservation",
-        """
-ORDER=None
-until [ "$ORDER" != None ]; do
-  ORDER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN" \\
-    | field "['order']"); sleep 0.5
-done
-""",
-    ),
-    CallExample(
-        "Reserve",
-        "DELETE",
-        "/api/v1/reservations/{reservation_id}/",
-        "leave_line",
-        "Leave the waiting list",
-        'curl -s -X DELETE $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "Reserve",
-        "POST",
-        "/api/v1/receipts/",
-        "bring_receipt",
-        "Bring back a lost reservation",
-        """
-# For a reservation whose status is 404 though it was answered 201. Any other is not changed.
-curl -s $API/receipts/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
-  -d "{\\"receipt\\": \\"$RECEIPT\\"}" | field "['status']"
-""",
-    ),
-    CallExample(
-        "Cart and checkout",
-        "GET",
-        "/api/v1/cart/",
-        "get_cart",
-        "The cart",
-        'curl -s $API/cart/ -H "Authorization: Bearer $TOKEN" | field "[\'units\']"',
-    ),
-    CallExample(
-        "Cart and checkout",
-        "PUT",
-        "/api/v1/cart/",
-        "change_cart",
-        "Change the cart",
-        """
-# Without a token of an account, the answer has the token of a guest's cart, for the header Cart-Token.
-curl -s -X PUT $API/cart/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
-  -d "{\\"lines\\": [{\\"sku\\": \\"$SKU\\", \\"units\\": 2}]}" | field "['total']"
-""",
-    ),
-    CallExample(
-        "Cart and checkout",
-        "GET",
-        "/api/v1/shipping-methods/",
-        "list_shipping_methods",
-        "Ways of sending",
-        """
-METHOD=$(curl -s "$API/shipping-methods/?country=CN" -H "Authorization: Bearer $TOKEN" \\
-  | field "[0]['code']")
-""",
-    ),
-    CallExample(
-        "Cart and checkout",
-        "POST",
-        "/api/v1/checkout/",
-        "check_out",
-        "Order what is in the cart",
-        """
-# A guest sends an e-mail address too, and pays at the page whose address is the order's “url”.
-curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: checkout-1" -H "$JSON" \\
-  -d "{\\"shipping_method\\": \\"$METHOD\\", \\"shipping_address\\": {\\"name\\": \\"Lin Wei\\",
-       \\"line1\\": \\"1 Nanjing Road\\", \\"district\\": \\"Huangpu\\", \\"city\\": \\"Shanghai\\",
-       \\"country\\": \\"CN\\", \\"phone\\": \\"+86 138 0013 8000\\"}}" | field "['code']"
-""",
-    ),
-    CallExample(
-        "Orders",
-        "GET",
-        "/api/v1/orders/",
-        "list_orders",
-        "List your orders",
-        'curl -s $API/orders/ -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "Orders",
-        "GET",
-        "/api/v1/orders/{number}/",
-        "get_order",
-        "An order",
-        'curl -s $API/orders/$ORDER/ -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "Orders",
-        "PUT",
-        "/api/v1/orders/{number}/shipping-address/",
-        "set_shipping_address",
-        "Say where the order goes",
-        """
-curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
-  -d '{"name": "王小明", "line1": "文三路478号", "district": "西湖区", "city": "杭州市", "region": "浙江省",
-       "country": "CN", "phone": "13800138000"}' \\
-  | field "['shipping_address']"
-""",
-    ),
-    CallExample(
-        "Orders",
-        "POST",
-        "/api/v1/orders/{number}/pay/",
-        "pay_order",
-        "Pay an order",
-        """
-# The answer has the address of the payment page, where the buyer pays.
-curl -s -X POST $API/orders/$ORDER/pay/ -H "Authorization: Bearer $TOKEN" \\
-  -H "Idempotency-Key: pay-$ORDER" | field "['url']"
-""",
-    ),
-    CallExample(
-        "Orders",
-        "POST",
-        "/api/v1/orders/{number}/cancel/",
-        "cancel_order",
-        "Cancel an order",
-        """
-# Instead of paying.
-curl -s -X POST $API/orders/$ORDER/cancel/ -H "Authorization: Bearer $TOKEN" \\
-  -H "Idempotency-Key: cancel-$ORDER" | field "['status']"
-""",
-    ),
-    CallExample(
-        "Sign out",
-        "DELETE",
-        "/api/v1/auth/token/",
-        "revoke_token",
-        "Revoke a token",
-        'curl -s -X DELETE $API/auth/token/ -H "Authorization: Bearer $TOKEN"',
-    ),
-    CallExample(
-        "For payment companies",
-        "POST",
-        "/api/v1/payments/{provider}/webhook/",
-        "receive_payment_event",
-        "Receive a payment's event",
-        """
-# Without a signature it is refused with signature_invalid.
-curl -s $API/payments/simulated/webhook/ -H "$JSON" -d '{}' | field "['code']"
-""",
-    ),
-]
 
+PREPARATION = TEXT.split("\n\n")[1]
+CALLS = list(read_calls(TEXT))
 CHAPTERS = list(dict.fromkeys(call.chapter for call in CALLS))
 BY_OPERATION = {(call.method, call.path): call for call in CALLS}
 PLACES = {operation: place for place, operation in enumerate(BY_OPERATION)}

@@ -58,7 +58,7 @@ def document_calls(result: dict[str, Any], generator: Any, request: Any, public:
         members = result["components"]["schemas"]["Problem"]["properties"]
         members["order_status"] = {"$ref": "#/components/schemas/OrderStatusEnum"}
         members["lines"] = {"type": "array", "items": {"$ref": "#/components/schemas/CartLine"}}
-        result["info"]["description"] = INTRODUCTION.format(preparation=PREPARATION.strip(), rows="\n".join(rows))
+        result["info"]["description"] = INTRODUCTION.format(preparation=PREPARATION, rows="\n".join(rows))
         result["tags"] = [{"name": chapter} for chapter in CHAPTERS]
         for path, operations in result["paths"].items():
             for method, operation in operations.items():
@@ -72,7 +72,7 @@ def describe_call(method: str, path: str, operation: dict[str, Any]) -> None:
     """Chapter and short name. The example follows the description, which comes from the view."""
     if (call := BY_OPERATION.get((method, path))) is not None:
         operation["tags"], operation["summary"] = [call.chapter], call.summary
-        operation["description"] = f"{operation.get('description', '')}\n\n```\n{call.example.strip()}\n```"
+        operation["description"] = f"{operation.get('description', '')}\n\n```\n{call.example}\n```"
 
 
 def explain_refusals(responses: dict[str, Any]) -> None:

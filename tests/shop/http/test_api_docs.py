@@ -97,7 +97,7 @@ def test_no_code_is_explained_that_the_source_does_not_have() -> None:
 def test_every_call_has_its_place_in_the_order_of_a_purchase() -> None:
     listed = [(call.method, call.path) for call in CALLS]
     missing = set(OPERATIONS) - set(listed)
-    assert not missing, f"add these calls to web/api_docs/examples.py, with an example: {sorted(missing)}"
+    assert not missing, f"add these calls to web/api_docs/examples.sh, with an example: {sorted(missing)}"
     assert not set(listed) - set(OPERATIONS)
     # A path comes once, with all its methods.
     assert list(DOCUMENT["paths"]) == list(dict.fromkeys(path for _, path in listed))
