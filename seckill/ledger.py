@@ -37,8 +37,6 @@ from seckill.store.keys import keys_of
 from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.quick_setting import setting
 
-# The words after which a reservation is in the store that was not there before.
-NEW_YES = (Outcome.RESERVED, Readmitted.READMITTED)
 # What stands where units are left, if there is no end of them.
 UNLIMITED = ("", b"")
 
@@ -140,7 +138,9 @@ class Counters:
 def reserve(*, item_id: int, reservation_id: UUID | str, buyer_id: int, units: int) -> Reservation:
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
-    return reservation_from(ask_for_yes(scripts.RESERVE, item_id=item_id, keys=keys, args=args))
+    new, repeated = Outcome.RESERVED, Outcome.ALREADY_RESERVED
+    answer = ask_for_yes(scripts.RESERVE, item_id=item_id, keys=keys, args=args, new=new, repeated=repeated)
+    return reservation_from(answer)
 
 
 def readmit(
@@ -150,20 +150,29 @@ def readmit(
     keys = keys_of(item_id)
     slots = (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest)
     args = (str(reservation_id), buyer_id, units, reserved_ms, deadline_ms, setting("SECKILL_BACKLOG_MAX"))
-    return Readmitted(ask_for_yes(scripts.READMIT, item_id=item_id, keys=slots, args=args)[0])
+    new, repeated = Readmitted.READMITTED, Readmitted.ALREADY_RESERVED
+    return Readmitted(
+        ask_for_yes(scripts.READMIT, item_id=item_id, keys=slots, args=args, new=new, repeated=repeated)[0]
+    )
 
 
 def ask_for_yes(
-    script: scripts.Script, *, item_id: int, keys: tuple[str, ...], args: Sequence[scripts.Argument]
+    script: scripts.Script,
+    *,
+    item_id: int,
+    keys: tuple[str, ...],
+    args: Sequence[scripts.Argument],
+    new: str,
+    repeated: str,
 ) -> list[str]:
-    """The answer of a script. If it is a yes, enough replicas have it."""
+    """The answer of a script. If it is a yes, one of the two words, enough replicas have it."""
 
     def run(client: Redis) -> list[str]:
         with PinnedConnection(client) as connection:
             answer = script.run_packed(connection, keys=keys, args=args)
-            if answer[0] in NEW_YES:
+            if answer[0] == new:
                 wait_for_replicas(connection)
-            elif answer[0] == Outcome.ALREADY_RESERVED:
+            elif answer[0] == repeated:
                 wait_for_what_was_read(connection, item_id=item_id)
             return answer
 

@@ -11,9 +11,9 @@ from uuid import UUID
 from django.conf import settings
 from redis import Redis
 
+from seckill.ledger import ask_for_yes
 from seckill.ledger_words import Departed, HandedOn, Joined, LineOpened
 from seckill.store import scripts
-from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.store.client import ask, ask_each
 from seckill.store.keys import keys_of
 
@@ -82,17 +82,8 @@ def join_line(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) 
     keys = keys_of(item_id)
     slots = (keys.item, keys.buyers, keys.holds, keys.line, keys.places)
     args: list[scripts.Argument] = [str(reservation_id), buyer_id, units, PLACES_MAX]
-
-    def run(client: Redis) -> list[str]:
-        with PinnedConnection(client) as connection:
-            answer = scripts.JOIN_LINE.run_packed(connection, keys=slots, args=args)
-            if answer[0] == Joined.JOINED:
-                wait_for_replicas(connection)
-            elif answer[0] == Joined.ALREADY_WAITING:
-                wait_for_what_was_read(connection, item_id=item_id)
-            return answer
-
-    word, *more = ask(run, item_id=item_id)
+    new, repeated = Joined.JOINED, Joined.ALREADY_WAITING
+    word, *more = ask_for_yes(scripts.JOIN_LINE, item_id=item_id, keys=slots, args=args, new=new, repeated=repeated)
     if word == Joined.NOT_OPEN:
         return JoinAnswer(Joined(word), opens_in_ms=int(more[0]))
     if word == Joined.LIMIT_REACHED:

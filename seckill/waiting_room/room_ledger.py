@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 from redis import Redis
 
+from seckill.ledger import ask_for_yes
 from seckill.store import scripts
-from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.store.client import answers_of, ask
 from seckill.store.keys import room_id, room_keys_of
 from seckill.waiting_room.permutation import place_of
@@ -148,17 +148,14 @@ def arrive(*, sale_id: int, account_id: int, claimed: int | None = None, given_u
     """
     keys = room_keys_of(sale_id)
     args: list[scripts.Argument] = [account_id, *("" if number is None else number for number in (claimed, given_up))]
-
-    def run(client: Redis) -> list[str]:
-        with PinnedConnection(client) as connection:
-            answer = scripts.ARRIVE.run_packed(connection, keys=(keys.room, keys.arrivals), args=args)
-            if answer[0] == Arrived.ARRIVED:
-                wait_for_replicas(connection)
-            elif answer[0] == Arrived.ALREADY_ARRIVED:
-                wait_for_what_was_read(connection, item_id=room_id(sale_id))
-            return answer
-
-    word, _now_ms, number = ask_room(run, sale_id=sale_id)
+    word, _now_ms, number = ask_for_yes(
+        scripts.ARRIVE,
+        item_id=room_id(sale_id),
+        keys=(keys.room, keys.arrivals),
+        args=args,
+        new=Arrived.ARRIVED,
+        repeated=Arrived.ALREADY_ARRIVED,
+    )
     return Arrival(Arrived(word), *known_arrival(number)) if number else Arrival(Arrived(word))
 
 
@@ -209,18 +206,14 @@ def enter(*, sale_id: int, account_id: int, arrival: int, place: int) -> Entered
 
 def read_room(*, sale_id: int) -> Room | None:
     """None if the store does not have the room, or a part of it is damaged."""
-    return ask_room(lambda client: read_rooms(client, [sale_id])[sale_id], sale_id=sale_id)
 
-
-def read_rooms(client: Redis, sale_ids: list[int]) -> dict[int, Room | None]:
-    """The rooms of one server, in one round trip."""
-    pipeline = client.pipeline(transaction=False)
-    pipeline.time()
-    for sale_id in sale_ids:
+    def read(client: Redis) -> Room | None:
+        pipeline = client.pipeline(transaction=False)
+        pipeline.time()
         pipeline.hgetall(room_keys_of(sale_id).room)
-    (seconds, microseconds), *found = answers_of(pipeline)
-    now_ms = int(seconds) * 1000 + int(microseconds) // 1000
-    return {sale_id: room_from(fields, now_ms=now_ms) for sale_id, fields in zip(sale_ids, found, strict=True)}
+        return room_from(*answers_of(pipeline))
+
+    return ask_room(read, sale_id=sale_id)
 
 
 def find_arrival(*, sale_id: int, account_id: int) -> tuple[Room | None, Arrival | None]:
@@ -232,8 +225,8 @@ def find_arrival(*, sale_id: int, account_id: int) -> tuple[Room | None, Arrival
         pipeline.time()
         pipeline.hgetall(keys.room)
         pipeline.hget(keys.arrivals, str(account_id))
-        (seconds, microseconds), fields, entry = answers_of(pipeline)
-        return room_from(fields, now_ms=int(seconds) * 1000 + int(microseconds) // 1000), entry
+        time, fields, entry = answers_of(pipeline)
+        return room_from(time, fields), entry
 
     room, entry = ask_room(read, sale_id=sale_id)
     return room, Arrival(Arrived.ALREADY_ARRIVED, *known_arrival(entry.decode())) if entry else None
@@ -246,8 +239,9 @@ def arrivals_of(*, sale_id: int, account_ids: Sequence[int]) -> list[int | None]
     return [None if entry is None else known_arrival(entry.decode())[0] for entry in cast(list[Any], found)]
 
 
-def room_from(fields: Any, *, now_ms: int) -> Room | None:
-    """The hash of a room as it is read."""
+def room_from(time: tuple[int, int], fields: Any) -> Room | None:
+    """The hash of a room as it is read, at this answer to TIME."""
+    now_ms = time[0] * 1000 + time[1] // 1000
     try:
         opens_ms, arrivals = int(fields[b"opens_ms"]), int(fields[b"arrivals"])
         # The first call after the opening fixes it, and nobody has come in between.
