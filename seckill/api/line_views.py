@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -23,7 +22,7 @@ from seckill.line.line_ledger import WAITING_UNITS_MAX, JoinAnswer, join_line
 from seckill.line.place_in_line import LINE_REFUSALS, place_body, refused_as
 from seckill.outcomes import Outcome
 from seckill.passes import passes
-from seckill.passes.authentication import PassAuthentication, PassRefused
+from seckill.passes.authentication import PASS_REFUSALS, PassAuthentication, PassRefused
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
 from shop.http.compression import uncompressed
@@ -67,7 +66,7 @@ class WaitingListView(JsonAPIView):
             201: PlaceInLineSerializer,
             **refusals(
                 *BODY_REFUSALS,
-                *("pass_missing", "pass_invalid", "pass_expired", "pass_of_another_buyer", "pass_of_another_item"),
+                *PASS_REFUSALS,
                 *("unavailable", "no_line", "already_reserved", "hold_ended", "paused", "not_open", "closed"),
                 *("limit_reached", "units_left", "line_full"),
             ),
@@ -76,7 +75,7 @@ class WaitingListView(JsonAPIView):
     def post(self, request: Request, item_id: int) -> HttpResponse:
         pass_ = cast(passes.Pass, request.auth)
         if pass_.item_id != item_id:
-            raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
+            raise PassRefused("pass_of_another_item")
         body = LineRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:

@@ -40,7 +40,7 @@ from seckill.live.page_texts import not_let_in_texts, refusal_detail, unpaid_too
 from seckill.models import NoPass, Sale, listed_sales, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes, receipts
-from seckill.passes.authentication import PassAuthentication, PassRefused
+from seckill.passes.authentication import PASS_REFUSALS, PassAuthentication, PassRefused
 from seckill.passes.sale_times import find_sale_times
 from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase, in_phase
@@ -74,7 +74,7 @@ class ReservationView(JsonAPIView):
             201: ReservationSerializer,
             **refusals(
                 *BODY_REFUSALS,
-                *("pass_missing", "pass_invalid", "pass_expired", "pass_of_another_buyer", "pass_of_another_item"),
+                *PASS_REFUSALS,
                 *(outcome for outcome in Outcome if outcome not in ACCEPTED),
             ),
         },
@@ -82,7 +82,7 @@ class ReservationView(JsonAPIView):
     def post(self, request: Request, item_id: int) -> HttpResponse:
         pass_ = cast(passes.Pass, request.auth)
         if pass_.item_id != item_id:
-            raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
+            raise PassRefused("pass_of_another_item")
         body = ReservationRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         reservation = reserve(pass_=pass_, units=body.validated_data["units"])

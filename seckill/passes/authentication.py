@@ -1,12 +1,11 @@
 """`Authorization: Pass …`, checked without a database."""
 
-from typing import NoReturn
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import BaseAuthentication
@@ -19,24 +18,32 @@ log = structlog.get_logger(__name__)
 
 SCHEME = "Pass"
 
-TITLES = {
-    "pass_missing": gettext_lazy("A pass is needed"),
-    "pass_invalid": gettext_lazy("The pass is not valid"),
-    "pass_expired": gettext_lazy("The pass has expired"),
-    "pass_of_another_buyer": gettext_lazy("The pass belongs to another buyer"),
-    "pass_of_another_item": gettext_lazy("The pass is for another item"),
+# By the code: the HTTP status, the title and the detail.
+PASS_REFUSALS: dict[str, tuple[int, Any, Any]] = {
+    "pass_missing": (401, _("A pass is needed"), _("Get a pass first, then send it as “Authorization: Pass …”.")),
+    "pass_invalid": (
+        401,
+        _("The pass is not valid"),
+        _("This pass is not valid: this shop did not issue it, or it was altered."),
+    ),
+    "pass_expired": (401, _("The pass has expired"), _("This pass has expired. Get a new one.")),
+    "pass_of_another_buyer": (
+        403,
+        _("The pass belongs to another buyer"),
+        _("This pass belongs to another buyer. Get your own pass."),
+    ),
+    "pass_of_another_item": (403, _("The pass is for another item"), _("This pass is for another item of the sale.")),
 }
 
 
 class PassRefused(APIException):
-    """401 if the pass is missing, altered or expired; 403 if it is for another item or buyer."""
+    """One of PASS_REFUSALS."""
 
     auth_header = SCHEME
 
-    def __init__(self, code: str, detail: str, *, status: int = 401) -> None:
+    def __init__(self, code: str) -> None:
+        self.status_code, self.title, detail = PASS_REFUSALS[code]
         super().__init__(detail, code)
-        self.status_code = status
-        self.title = TITLES[code]
 
 
 class PassHolder:
@@ -54,22 +61,18 @@ class PassAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[PassHolder, passes.Pass]:
         scheme, _space, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != SCHEME.lower() or not text:
-            refuse("pass_missing", _("Get a pass first, then send it as “Authorization: Pass …”."))
+            raise PassRefused("pass_missing")
         try:
             pass_ = passes.read(text.strip())
         except passes.PassInvalid:
-            refuse("pass_invalid", _("This pass is not valid: this shop did not issue it, or it was altered."))
+            raise PassRefused("pass_invalid") from None
         except passes.PassExpired:
-            refuse("pass_expired", _("This pass has expired. Get a new one."))
+            raise PassRefused("pass_expired") from None
         refuse_other_session(request, pass_)
         return PassHolder(pass_.buyer_id), pass_
 
     def authenticate_header(self, request: Request) -> str:
         return SCHEME
-
-
-def refuse(code: str, detail: str) -> NoReturn:
-    raise PassRefused(code, detail)
 
 
 def refuse_other_session(request: Request, pass_: passes.Pass) -> None:
@@ -87,9 +90,7 @@ def refuse_other_session(request: Request, pass_: passes.Pass) -> None:
         log.warning("session_not_compared", error=repr(error))
         return
     if signed_in is not None and signed_in != str(pass_.buyer_id):
-        raise PassRefused(
-            "pass_of_another_buyer", _("This pass belongs to another buyer. Get your own pass."), status=403
-        )
+        raise PassRefused("pass_of_another_buyer")
 
 
 class PassScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -35,8 +35,8 @@ OPERATIONS = {
     for method, operation in operations.items()
 }
 # A code is the first argument of these, or their argument or attribute `code`.
-RAISERS = {"refuse", "PassRefused"}
-NAMES_A_CODE = re.compile(r"\bcode\b|\bdefault_code\b|\b(?:refuse|PassRefused)\(")
+RAISERS = {"PassRefused"}
+NAMES_A_CODE = re.compile(r"\bcode\b|\bdefault_code\b|\bPassRefused\(")
 # DRF's own, which no line of ours names.
 OF_DRF = {
     *("not_authenticated", "authentication_failed", "parse_error", "method_not_allowed", "not_acceptable"),

@@ -18,7 +18,7 @@ from seckill.api.views import refusal
 from seckill.ledger import Reservation
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
-from seckill.passes.authentication import TITLES, PassRefused
+from seckill.passes.authentication import PASS_REFUSALS, PassRefused
 from shop.http import problems
 from tests.steps.shop import make_item
 from web.application import refusal_of
@@ -57,7 +57,7 @@ def every_error(base: type[exceptions.APIException]) -> Iterator[exceptions.APIE
     for kind in base.__subclasses__():
         yield from every_error(kind)
         if kind is PassRefused:
-            yield from (PassRefused(code, "…") for code in TITLES)
+            yield from map(PassRefused, PASS_REFUSALS)
         else:
             needs = {exceptions.MethodNotAllowed: ("PUT",), exceptions.UnsupportedMediaType: ("text/plain",)}
             yield kind(*needs.get(kind, ()))
