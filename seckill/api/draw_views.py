@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -14,7 +15,7 @@ from rest_framework.views import APIView
 
 from seckill.api.problem_codes import refusals
 from seckill.draw.draw_answers import DrawStage, entry_body, published_draw
-from seckill.draw.entering import EntryWord, enter, find_entry, why_refused, withdraw
+from seckill.draw.entering import EntryWord, enter, why_refused, withdraw
 from seckill.guards.guard_texts import guard_problem
 from seckill.guards.pass_guards import Guard, guarded_call
 from seckill.models import UNITS_MAX, Draw, DrawEntry, SaleItem, published_items
@@ -87,7 +88,8 @@ class EntryView(JsonAPIView):
         """Enter. Each account has one entry: a second call hears the first one, also with other units."""
         body = EntryRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        item, account_id, units = item_of(item_id), cast(int, request.user.pk), body.validated_data["units"]
+        item = get_object_or_404(published_items(), pk=item_id)
+        account_id, units = cast(int, request.user.pk), body.validated_data["units"]
         if not item.sale.has_draw:
             return no_draw()
         take(action="draw", rate=ENTER_LIMIT, key=str(account_id))
@@ -106,10 +108,7 @@ class EntryView(JsonAPIView):
     @extend_schema(responses={200: EntrySerializer, **refusals(*SIGNED_IN)})
     def get(self, request: Request, item_id: int) -> HttpResponse:
         """The entry, and what came of it."""
-        entry = find_entry(item_id=item_id, buyer_id=cast(int, request.user.pk))
-        if entry is None:
-            raise Http404
-        return entry_response(entry)
+        return entry_response(get_object_or_404(DrawEntry, item=item_id, buyer=request.user.pk))
 
     @extend_schema(
         responses={
@@ -119,7 +118,7 @@ class EntryView(JsonAPIView):
     )
     def delete(self, request: Request, item_id: int) -> HttpResponse:
         """Withdraw, until the entries close."""
-        item, account_id = item_of(item_id), cast(int, request.user.pk)
+        item, account_id = get_object_or_404(published_items(), pk=item_id), cast(int, request.user.pk)
         if not item.sale.has_draw:
             return no_draw()
         take(action="draw", rate=ENTER_LIMIT, key=str(account_id))
@@ -135,9 +134,7 @@ class DrawView(APIView):
 
     @extend_schema(parameters=[IF_NONE_MATCH], responses={200: DrawSerializer, **UNCHANGED, **refusals("not_found")})
     def get(self, request: Request, sale_id: int) -> Response:
-        draw = Draw.objects.select_related("sale").defer("file").filter(pk=sale_id).first()
-        if draw is None:
-            raise Http404
+        draw = get_object_or_404(Draw.objects.select_related("sale").defer("file"), pk=sale_id)
         return Response(published_draw(draw))
 
 
@@ -165,13 +162,6 @@ class DrawFileView(APIView):
         answer["ETag"], answer["Cache-Control"] = tag, FILE_CACHE_CONTROL
         answer["Content-Disposition"] = f'attachment; filename="draw-{sale_id}.json"'
         return answer
-
-
-def item_of(item_id: int) -> SaleItem:
-    item = published_items().filter(pk=item_id).first()
-    if item is None:
-        raise Http404
-    return item
 
 
 def entry_response(entry: DrawEntry, *, status: int = 200, is_repeated: bool = False) -> Response:

@@ -5,7 +5,8 @@ Ordinary questions for the place do not come here: `web/reservations/gate.py` an
 
 from typing import Any, cast
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -108,9 +109,7 @@ class PlaceView(JsonAPIView):
         """
         body = PlaceRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        sale = published_sales().filter(pk=sale_id).first()
-        if sale is None:
-            raise Http404
+        sale = get_object_or_404(published_sales(), pk=sale_id)
         if refused := why_no_place(sale):
             return refused
         account_id, network = cast(int, request.user.pk), client_network(request._request)
