@@ -7,7 +7,7 @@ the orders that it was compared with. Buyers can reserve units of verified items
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -318,7 +318,8 @@ def totals(*, item_id: int) -> Totals:
                 note_malformed(found, name)
             else:
                 found.buyers_counted.add(name, units)
-    found.counted = numbers_in(terms(item_id=item_id), names=COUNTERS)
+    values = terms(item_id=item_id)
+    found.counted = {name: number for name in COUNTERS if (number := number_from(values.get(name))) is not None}
     return found
 
 
@@ -350,12 +351,6 @@ def buyers_that_differ(*, item_id: int, totals: Totals, count_max: int) -> list[
 
 def texts(item: dict[bytes, bytes]) -> dict[str, str]:
     return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in item.items()}
-
-
-def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
-    """The named fields that are numbers."""
-    values = {name: number_from(item.get(name)) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def number_from(value: str | bytes | None) -> int | None:

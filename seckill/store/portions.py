@@ -20,7 +20,7 @@ from redis.exceptions import InvalidResponse, ReadOnlyError
 
 from seckill.store.barrier import PinnedConnection
 from seckill.store.keys import keys_of
-from seckill.store.scripts import packed
+from seckill.store.scripts import packed_command
 
 ROLE, REPLICATION_ID = re.compile(rb"^role:(\w+)", re.M), re.compile(rb"^master_replid:(\w+)", re.M)
 # The fields of an item that its state depends on.
@@ -124,13 +124,9 @@ def parsed(raw: bytes) -> list[Any]:
     return list(iter(reader.gets, INCOMPLETE))
 
 
-def command(*words: str) -> bytes:
-    return b"*%d\r\n" % len(words) + b"".join(map(packed, words))
-
-
-HEAD = command("TIME") + command("INFO", "replication")
+HEAD = packed_command("TIME") + packed_command("INFO", "replication")
 # TIME is answered in every state of a server, and nothing that items have looks like its reply.
-TAIL = command("TIME")
+TAIL = packed_command("TIME")
 HEAD_REPLIES = re.compile(rb"\*2\r\n\$\d+\r\n(\d+)\r\n\$\d+\r\n(\d+)\r\n[$=](\d+)\r\n")
 TAIL_REPLY = re.compile(rb"\*2\r\n\$10\r\n\d{10}\r\n\$\d\r\n\d{1,6}\r\n\Z")
 TAIL_BYTES_MAX = 40
@@ -145,5 +141,6 @@ def commands_for(item_id: int, latest_count: int) -> bytes:
     # EXISTS counts a key as often as it is named, so the number says which of the keys exist.
     existence = ("EXISTS", keys.outbox, *[keys.buyers] * BUYERS, *[keys.holds] * HOLDS)
     # The list comes after the counters: it has every reservation that they count.
-    latest = ("LRANGE", keys.latest, "0", str(latest_count - 1))
-    return command("HMGET", keys.item, *FIELDS) + command(*existence) + command(*latest) + command("XLEN", keys.outbox)
+    latest = ("LRANGE", keys.latest, 0, latest_count - 1)
+    calls = (("HMGET", keys.item, *FIELDS), existence, latest, ("XLEN", keys.outbox))
+    return b"".join(packed_command(*words) for words in calls)
