@@ -328,8 +328,8 @@ def reference_of(sale_id: int) -> str:
 
 
 def with_products() -> "Prefetch[str]":
-    """For `prefetch_related` of sales: their items with the products, in two queries."""
-    items = SaleItem.objects.select_related("variant__product")
+    """For `prefetch_related` of sales: their items with products, categories and pictures, in two queries."""
+    items = SaleItem.objects.select_related("variant__product__category")
     return Prefetch("items", items.prefetch_related("variant__product__pictures"))
 
 

@@ -8,7 +8,6 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,7 +25,7 @@ from seckill.line.place_in_line import LINE_REFUSALS, refused_as
 from seckill.live.answer_counts import answer_counts
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts, unpaid_too_often
-from seckill.models import NoPass, Sale, SaleItem, listed_sales, published_items, published_sales
+from seckill.models import NoPass, Sale, SaleItem, listed_sales, published_items, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes, receipts
 from seckill.passes.unpaid_holds import HoldsUnpaid
@@ -67,7 +66,8 @@ def home(request: HttpRequest) -> HttpResponse:
         home_there = path_in(str(chosen), request.path)
         return HttpResponseRedirect(home_there, headers={"Cache-Control": "private, no-store"})
     now = timezone.now()
-    sales = list(with_items(listed_sales().filter(closes_at__gt=now)).order_by("opens_at", "pk")[:SALES_MAX])
+    coming = listed_sales().filter(closes_at__gt=now).order_by("opens_at", "pk")
+    sales = list(coming.prefetch_related(with_products())[:SALES_MAX])
     offers = offers_of((item for sale in sales for item in sale.items.all()), now=now)
     cards = [
         SaleCard(sale, sale.opens_at <= now, [offer for offer in offers if offer.item.sale_id == sale.pk])
@@ -83,7 +83,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @public_page
 def sale(request: HttpRequest, pk: int) -> HttpResponse:
     """A sale as all visitors see it. The page's scripts fetch the buyer's own units (`GET /api/v1/me/`)."""
-    shown = get_object_or_404(with_items(published_sales()), pk=pk)
+    shown = get_object_or_404(published_sales().prefetch_related(with_products()), pk=pk)
     now = timezone.now()
     context = sale_context(shown, offers_of(shown.items.all(), now=now), now=now, path=request.path)
     return render(request, "seckill/sale.html", context)
@@ -251,13 +251,6 @@ def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass |
 def units_from(text: str) -> int | None:
     """The number of units from the form; None if it is not a number from 1 to 999,999,999."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 and int(text) else None
-
-
-def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
-    """The sales with their items, products and pictures, in three queries."""
-    items = SaleItem.objects.select_related("variant__product__category").order_by("pk")
-    items = items.prefetch_related("variant__product__pictures")
-    return sales.prefetch_related(Prefetch("items", items))
 
 
 def phase_of_sale(offers: list[Offer], *, default: Phase) -> Phase:

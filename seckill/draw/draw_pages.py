@@ -17,6 +17,7 @@ from seckill.guards.guard_texts import guard_problem
 from seckill.guards.pass_guards import guarded_call
 from seckill.live.offers import CHOICES_MAX
 from seckill.models import Draw, DrawEntry, Sale, SaleItem, published_sales, with_products
+from seckill.pages import units_from
 from shop.databases.database_clock import database_now
 from shop.http.client_address import client_network
 from shop.http.public_answers import public_page
@@ -96,7 +97,8 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
             raise Http404
         network = client_network(request)
         guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=network)
-        refused = None if "withdraw" in request.POST else why_refused(guarded, item=item, units=units_in(request.POST))
+        units = units_from(request.POST.get("units", "1")) or 0
+        refused = None if "withdraw" in request.POST else why_refused(guarded, item=item, units=units)
         if refused:
             messages.error(request, guard_problem(refused)["detail"])
         else:
@@ -129,7 +131,7 @@ def change_entry(item: SaleItem, *, buyer_id: int, network: str, posted: Any) ->
         if withdraw(item=item, buyer_id=buyer_id):
             return _("Your entry is withdrawn. You can enter again until the entries close.")
         return _("The entries have closed, so nothing was changed.")
-    units = units_in(posted)
+    units = units_from(posted.get("units", "1"))
     if not units:
         return _("Choose how many units you want.")
     match enter(item=item, buyer_id=buyer_id, units=units, network=network).word:
@@ -138,12 +140,6 @@ def change_entry(item: SaleItem, *, buyer_id: int, network: str, posted: Any) ->
         case EntryWord.TOO_MANY_UNITS:
             return _("Each account can ask for up to %(units)d of it.") % {"units": item.per_buyer_max}
     return _("The entries have closed, so nothing was changed.")
-
-
-def units_in(posted: Any) -> int:
-    """The units that the form asks for; 0 if that is no number."""
-    text = posted.get("units", "1")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def own_entry(item: SaleItem, entry: DrawEntry | None, *, sale: Sale, is_over: bool) -> OwnEntry:

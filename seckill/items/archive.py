@@ -64,7 +64,7 @@ def counters_of(items: Sequence[SaleItem]) -> dict[int, Counters | None]:
     in_store = [item.pk for item in items if item.archived_at is None]
     found = ledger.read_many(item_ids=in_store) if in_store else {}
     now = timezone.now()
-    return found | {item.pk: final_counters(item, now=now) for item in items if item.archived_at is not None}
+    return found | {item.pk: counters_outside_store(item, now=now) for item in items if item.archived_at is not None}
 
 
 def find_archived(*, item_id: int) -> Counters | None:
@@ -77,7 +77,7 @@ def find_archived(*, item_id: int) -> Counters | None:
     except DatabaseError as error:
         log.warning("archive_not_read", item_id=item_id, error=str(error))
         return None
-    return final_counters(item, now=timezone.now()) if item else None
+    return counters_outside_store(item, now=timezone.now()) if item else None
 
 
 @lru_cache(maxsize=1000)
@@ -91,8 +91,8 @@ def archived_item(item_id: int, *, period: int) -> SaleItem | None:
     return SaleItem.objects.select_related("sale").filter(archived_at__isnull=False, pk=item_id).first()
 
 
-def final_counters(item: SaleItem, *, now: datetime) -> Counters:
-    """The counters of an archived item: nothing is held, and `taken` was sold."""
+def counters_outside_store(item: SaleItem, *, now: datetime) -> Counters:
+    """The counters of an archived item, or of a draft's: nothing is held, and `taken` was sold."""
     return Counters(
         now_ms=to_ms(now),
         opens_ms=to_ms(item.sale.opens_at),

@@ -14,13 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 from django.views.decorators.http import require_safe
 
-from seckill.ledger import Counters
+from seckill.items.archive import counters_outside_store
 from seckill.live.offers import Offer, offer_from
-from seckill.models import Sale, SaleItem
-from seckill.pages import sale_context, with_items
-from seckill.publication import terms_of
+from seckill.models import Sale, with_products
+from seckill.pages import sale_context
 from seckill.staff.permissions import may_see_sales
-from shop.times.timestamps import to_ms
 
 
 @require_safe
@@ -30,7 +28,7 @@ def preview_page(request: HttpRequest, sale_id: int, language: str) -> HttpRespo
         raise PermissionDenied
     if language not in dict(settings.LANGUAGES):
         raise Http404
-    sale = get_object_or_404(with_items(Sale.objects.all()), pk=sale_id)
+    sale = get_object_or_404(Sale.objects.prefetch_related(with_products()), pk=sale_id)
     back = reverse("admin:seckill_sale_change", args=[sale.pk])
     if sale.is_published:
         messages.info(request, _("This sale is published: buyers see it on its own page."))
@@ -54,24 +52,5 @@ def previews_of(sale: Sale) -> list[tuple[str, str, str]]:
 
 
 def offers_of_draft(sale: Sale, *, now: datetime) -> list[Offer]:
-    return [offer_from(item, counters_of_draft(item, now=now), had=0, now=now) for item in sale.items.all()]
-
-
-def counters_of_draft(item: SaleItem, *, now: datetime) -> Counters:
-    """What the store would say of the item, had it been published and nobody bought it."""
-    terms = terms_of(item)
-    return Counters(
-        now_ms=to_ms(now),
-        opens_ms=terms.opens_ms,
-        closes_ms=terms.closes_ms,
-        hold_ms=terms.hold_ms,
-        per_buyer_max=terms.per_buyer_max,
-        price_minor=terms.price_minor,
-        currency=terms.currency,
-        state="open",
-        quantity=terms.quantity,
-        left=terms.quantity,
-        held=0,
-        sold=0,
-        reservations=0,
-    )
+    """With the figures that the store would give, had the sale been published and nobody bought anything."""
+    return [offer_from(item, counters_outside_store(item, now=now), had=0, now=now) for item in sale.items.all()]

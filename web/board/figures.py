@@ -23,7 +23,7 @@ from orders.life.draw_results import count_paid
 from orders.models import OrderLine
 from orders.report.order_figures import WAS_PAID
 from seckill import ledger
-from seckill.items.archive import final_counters
+from seckill.items.archive import counters_outside_store
 from seckill.ledger import Counters
 from seckill.line.line_ledger import count_waiting
 from seckill.live import answer_counts
@@ -262,7 +262,7 @@ def read_orders(sale_id: int) -> Orders:
     counted = lines.annotate(orders=Count("pk"), paid=Count("pk", filter=WAS_PAID))
     counts = {item.pk: (0, 0) for item in items} | {item_id: (orders, paid) for item_id, orders, paid in counted}
     changes = SaleChange.objects.filter(item__sale=sale).order_by("-pk").values_list("pk", "status")
-    archived = {item.pk: final_counters(item, now=sale.closes_at) for item in items if item.archived_at}
+    archived = {item.pk: counters_outside_store(item, now=sale.closes_at) for item in items if item.archived_at}
     draw = draw_of(sale_id) if sale.has_draw else {}
     version = f"{state_of(sale)} {changes.first() or ''}"
     return Orders(counts, archived, draw, has_room=sale.has_room, version=version)
