@@ -106,3 +106,16 @@ export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms);
 // Waits longer each time, by a random share, so that clients that failed together do not retry together.
 export const backoff = (attempt, retryAfterMs = 0) =>
   sleep(Math.max(retryAfterMs, Math.min(8000, 300 * 2 ** attempt)) * (0.75 + Math.random() * 0.5));
+
+// The answer of `ask`, which is called again after temporary errors, until there is one or `giveUp(attempt)` is true.
+export async function retried(ask, { onRetry = () => {}, giveUp = () => false }) {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof TemporaryError) || giveUp(attempt)) throw error;
+      onRetry(attempt + 1, error);
+      await backoff(attempt, error.retryAfterMs);
+    }
+  }
+}

@@ -16,7 +16,7 @@ export function writeNote(element, text) {
   element.hidden = !text;
 }
 
-const fill = (text, values) =>
+export const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // The same text as `stock_text` in seckill/live/page_texts.py.

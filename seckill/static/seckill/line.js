@@ -1,12 +1,12 @@
 // The waiting list of one item for one buyer: reports to item_state.js what happens, and makes the calls.
 
 import { now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getStatus, joinLine, leaveLine } from "./api.js";
+import { TemporaryError, getStatus, joinLine, leaveLine, retried } from "./api.js";
 import { isSignedOut, lineButtonOf } from "./item_state.js";
 import { PassRefused } from "./passes.js";
 import { sleepWhileVisible, visible } from "./visible.js";
 
-const ATTEMPTS_MAX = 8;
+const giveUp = (attempt) => attempt >= 8;
 
 export class WaitingLine {
   constructor(item) {
@@ -37,10 +37,10 @@ export class WaitingLine {
     const { item } = this;
     item.dispatch({ type: "join_pressed" });
     try {
-      const answer = await this.repeated(async () => {
+      const answer = await retried(async () => {
         await item.pass.ensure();
         return joinLine(item.data.lineUrl, item.pass.text, Math.min(item.card.units, Number(item.data.lineUnitsMax)));
-      });
+      }, { giveUp });
       if (!answer.ok) {
         if (answer.code !== "units_left") item.pass.discard();
         item.dispatch({ type: "join_refused", code: answer.code, body: answer.body, nowMs: now() });
@@ -59,24 +59,13 @@ export class WaitingLine {
     const { item, following } = this;
     item.dispatch({ type: "leave_pressed" });
     try {
-      const answer = await this.repeated(() => leaveLine(following));
+      const answer = await retried(() => leaveLine(following), { giveUp });
       // A place that is not there any more has become a reservation, or has ended: `follow` hears it.
       if (!answer.ok && answer.status !== 404) item.dispatch({ type: "place_kept" });
       else if (answer.ok) this.end({ type: "left_line" });
     } catch (error) {
       item.dispatch({ type: "place_kept" });
       if (!(error instanceof TemporaryError)) throw error;
-    }
-  }
-
-  async repeated(call) {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await call();
-      } catch (error) {
-        if (!(error instanceof TemporaryError) || attempt >= ATTEMPTS_MAX) throw error;
-        await backoff(attempt, error.retryAfterMs);
-      }
     }
   }
 

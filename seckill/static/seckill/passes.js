@@ -2,7 +2,7 @@
 // no answer.
 
 import { atServerTime, now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getPass, getStatus } from "./api.js";
+import { TemporaryError, getPass, getStatus, retried } from "./api.js";
 import { isRefusedForGood } from "./item_state.js";
 import { proven } from "./proof.js";
 
@@ -79,18 +79,9 @@ export class ItemPass {
   }
 
   async fetch({ onRetry, onProof, giveUp }) {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const answer = await proven((proof) => getPass(this.url, proof), onProof);
-        if (!answer.ok) throw new PassRefused(answer);
-        this.store({ text: answer.body.pass, expiresAt: answer.body.expires_at, unanswered: false });
-        return;
-      } catch (error) {
-        if (!(error instanceof TemporaryError) || giveUp()) throw error;
-        onRetry(attempt + 1, error);
-        await backoff(attempt, error.retryAfterMs);
-      }
-    }
+    const answer = await retried(() => proven((proof) => getPass(this.url, proof), onProof), { onRetry, giveUp });
+    if (!answer.ok) throw new PassRefused(answer);
+    this.store({ text: answer.body.pass, expiresAt: answer.body.expires_at, unanswered: false });
   }
 
   // The reservation made with this pass; null if there is none. Throws TemporaryError and PassRefused.

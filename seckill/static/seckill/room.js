@@ -2,7 +2,8 @@
 
 import { locale } from "../shop/locale.js";
 import { now } from "../shop/server_clock.js";
-import { TemporaryError, askPlace, backoff, joinRoom, sleep } from "./api.js";
+import { TemporaryError, askPlace, joinRoom, retried, sleep } from "./api.js";
+import { fill } from "./card.js";
 import { PassRefused } from "./passes.js";
 import { proven } from "./proof.js";
 
@@ -11,7 +12,6 @@ const HIDDEN_MS = 20_000;
 const MINUTE_S = 60;
 
 const number = new Intl.NumberFormat(locale);
-const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // Whole minutes from two minutes on: an estimate must not look like a promise.
 function duration(seconds) {
@@ -81,42 +81,32 @@ export class Room {
 
   // Null if there is no place to be had.
   async join() {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const send = (proof) => joinRoom(this.url, localStorage.getItem(this.key) ?? "", proof);
-        const { ok, code, body } = await proven(send, () => this.write(this.texts.computes, []));
-        if (ok) {
-          localStorage.setItem(this.key, body.place_token);
-          return body;
-        }
-        if (code !== "too_early") {
-          this.write(body.title, [body.detail]);
-          return null;
-        }
-        await sleep((body.retry_after + Math.random()) * 1000);
-      } catch (error) {
-        await this.failed(error, attempt);
-      }
+    const send = (proof) => joinRoom(this.url, localStorage.getItem(this.key) ?? "", proof);
+    const { ok, code, body } = await this.answerTo(() => proven(send, () => this.write(this.texts.computes, [])));
+    if (ok) {
+      localStorage.setItem(this.key, body.place_token);
+      return body;
     }
+    if (code !== "too_early") {
+      this.write(body.title, [body.detail]);
+      return null;
+    }
+    await sleep((body.retry_after + Math.random()) * 1000);
+    return this.join();
   }
 
   // A place that the shop does not know any more is brought back by joining with its token.
   async ask() {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const { ok, body } = await askPlace(this.url, localStorage.getItem(this.key));
-        return ok ? body : await this.join();
-      } catch (error) {
-        await this.failed(error, attempt);
-      }
-    }
+    const { ok, body } = await this.answerTo(() => askPlace(this.url, localStorage.getItem(this.key)));
+    return ok ? body : this.join();
   }
 
-  async failed(error, attempt) {
-    if (!(error instanceof TemporaryError)) throw error;
-    const place = localStorage.getItem(this.key);
-    this.write(this.headline.textContent, [place ? this.texts.connection : this.texts.asks]);
-    await backoff(attempt, error.retryAfterMs);
+  answerTo(call) {
+    const onRetry = () => {
+      const place = localStorage.getItem(this.key);
+      this.write(this.headline.textContent, [place ? this.texts.connection : this.texts.asks]);
+    };
+    return retried(call, { onRetry });
   }
 
   async pause(ms) {
