@@ -56,37 +56,28 @@ class OpenSales:
     paths: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WarmStart:
-    """The steps of the warm-up. The functions are called in threads and may fail; `gate` is None where it is off."""
+    """The steps of the warm-up. The functions are called in threads and may fail; `gate` is None where it is off.
 
-    def __init__(
-        self,
-        *,
-        lanes: Sequence[Lane],
-        connect_to_database: Callable[[], object],
-        connect_to_store: Callable[[Sequence[int]], object],
-        pipelines: Pipelines,
-        read_sales: Callable[[], OpenSales],
-        gate: Gate | None,
-        pages: Shells,
-        seconds_max: float = WARM_SECONDS_MAX,
-    ) -> None:
-        """Each thread of `lanes` gets a connection to PostgreSQL, and the items' store some for the process."""
-        self._lanes = lanes
-        self._connect_to_database = connect_to_database
-        self._connect_to_store = connect_to_store
-        self._pipelines = pipelines
-        self._read_sales = read_sales
-        self._gate = gate
-        self._pages = pages
-        self._seconds_max = seconds_max
+    Each thread of `lanes` gets a connection to PostgreSQL, and the items' store some for the process.
+    """
+
+    lanes: Sequence[Lane]
+    connect_to_database: Callable[[], object]
+    connect_to_store: Callable[[Sequence[int]], object]
+    pipelines: Pipelines
+    read_sales: Callable[[], OpenSales]
+    gate: Gate | None
+    pages: Shells
+    seconds_max: float = WARM_SECONDS_MAX
 
     async def run(self) -> None:
         """Take all steps, in at most `seconds_max`. Raises nothing: a step that fails is logged and left out."""
         with loading():
             try:
-                async with asyncio.timeout(self._seconds_max):
-                    await asyncio.gather(*map(self._connect, self._lanes), self._read())
+                async with asyncio.timeout(self.seconds_max):
+                    await asyncio.gather(*map(self._connect, self.lanes), self._read())
             except Exception as error:
                 log.warning("not_warm", error=repr(error))
 
@@ -95,8 +86,8 @@ class WarmStart:
         barrier = Barrier(lane.threads)
 
         def connect() -> None:
-            barrier.wait(timeout=self._seconds_max)
-            self._connect_to_database()
+            barrier.wait(timeout=self.seconds_max)
+            self.connect_to_database()
 
         results = await asyncio.gather(*(lane.run(connect) for _ in range(lane.threads)), return_exceptions=True)
         for error in results:
@@ -105,15 +96,15 @@ class WarmStart:
                 return
 
     async def _read(self) -> None:
-        sales = await tried(self._read_sales) or OpenSales([], [])
-        await tried(lambda: self._connect_to_store(sales.item_ids))
-        await self._pipelines.connect(sales.item_ids)
-        if self._gate:
-            self._gate.watch(sales.item_ids)
+        sales = await tried(self.read_sales) or OpenSales([], [])
+        await tried(lambda: self.connect_to_store(sales.item_ids))
+        await self.pipelines.connect(sales.item_ids)
+        if self.gate:
+            self.gate.watch(sales.item_ids)
         for path in pages_in_all_languages(sales.paths)[:PAGES_MAX]:
-            await self._pages.answer(("GET", path, own_host(), AS_A_PROXY, "", ""))
+            await self.pages.answer(("GET", path, own_host(), AS_A_PROXY, "", ""))
         ends_s = time.monotonic() + GATE_SECONDS_MAX
-        while self._gate and not self._gate.knows(sales.item_ids) and time.monotonic() < ends_s:
+        while self.gate and not self.gate.knows(sales.item_ids) and time.monotonic() < ends_s:
             await asyncio.sleep(0.02)
 
 
