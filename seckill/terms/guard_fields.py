@@ -70,13 +70,7 @@ class GuardFields(models.Model):
     @property
     def guards_passes(self) -> bool:
         """Whether a pass of this sale depends on more than its times."""
-        return bool(
-            self.needs_confirmed_mail
-            or self.account_age_hours
-            or self.proof_of_work
-            or self.accounts_per_network
-            or self.accounts_per_device
-        )
+        return any(getattr(self, name) for name in PASS_GUARDS)
 
     @property
     def has_rules(self) -> bool:
