@@ -102,21 +102,14 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
-    """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited.
+class Counters(Terms):
+    """An item in the store, at `now_ms` of the store's clock. `left` is None if it is unlimited.
 
     `backlog` is how many of its reservations are not orders yet. `pause_note` is by the codes of its languages.
     """
 
     now_ms: int
-    opens_ms: int
-    closes_ms: int
-    hold_ms: int
-    per_buyer_max: int
-    price_minor: int
-    currency: str
     state: str
-    quantity: int | None
     left: int | None
     held: int
     sold: int
