@@ -66,8 +66,6 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "sale": sale,
         "draw": published_draw(shown),
-        "closed_at": shown.closed_at,
-        "drawn_at": shown.drawn_at,
         "items": [drawn_item(item, shown) for item in sale.items.all()] if shown.drawn_at else [],
         "winners_max": WINNERS_MAX,
     }

@@ -126,10 +126,8 @@ class HotLane:
 
     def learn(self, call: OrdinaryCall, answer: RawAnswer) -> None:
         """Remember the headers of a view's answer."""
-        try:
+        with self._faults.reported("headers_not_learnt"):
             self._views.learn(call, answer)
-        except Exception:
-            self._faults.report("headers_not_learnt")
 
     def take_in(self, call: OrdinaryCall, answer: RawAnswer) -> float:
         """Let the memory know of an answer. Returns for how many seconds it must be held back (`Gate.learn`)."""
