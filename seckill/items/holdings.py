@@ -8,7 +8,7 @@ from redis import Redis
 
 from seckill.ledger_words import Hold, hold_from
 from seckill.store.barrier import PinnedConnection, wait_for_what_was_read
-from seckill.store.client import ask, ask_each
+from seckill.store.client import ask, ask_for_each
 from seckill.store.keys import keys_of
 
 
@@ -18,15 +18,10 @@ def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
     One round trip for each server. Items of a server that is silent are missing. Raises StoreUnreachable if none
     answers.
     """
-
-    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:
-        pipeline = client.pipeline(transaction=False)
-        for item_id in item_ids:
-            pipeline.hget(keys_of(item_id).buyers, str(buyer_id))
-        found = zip(item_ids, pipeline.execute(), strict=True)
-        return {item_id: int(units) if units and units.isdigit() else 0 for item_id, units in found}
-
-    return ask_each(read, item_ids=item_ids)
+    found = ask_for_each(
+        lambda pipeline, item_id: pipeline.hget(keys_of(item_id).buyers, str(buyer_id)), item_ids=item_ids
+    )
+    return {item_id: int(units) if units and units.isdigit() else 0 for item_id, units in found.items()}
 
 
 def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:

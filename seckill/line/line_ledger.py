@@ -14,7 +14,7 @@ from redis import Redis
 from seckill.ledger import ask_for_yes
 from seckill.ledger_words import Departed, HandedOn, Joined, LineOpened
 from seckill.store import scripts
-from seckill.store.client import ask, ask_each
+from seckill.store.client import ask, ask_for_each
 from seckill.store.keys import keys_of
 
 # For so many units one can wait: hand_on.lua looks at as many parts of the line.
@@ -139,15 +139,10 @@ def places_of(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, UUID | Non
 
     One round trip for each server. Items of a server that is silent are missing.
     """
-
-    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, UUID | None]:
-        pipeline = client.pipeline(transaction=False)
-        for item_id in item_ids:
-            pipeline.hget(keys_of(item_id).places, str(buyer_id))
-        found = zip(item_ids, pipeline.execute(), strict=True)
-        return {item_id: parts_of(place)[0] if place else None for item_id, place in found}
-
-    return ask_each(read, item_ids=item_ids)
+    found = ask_for_each(
+        lambda pipeline, item_id: pipeline.hget(keys_of(item_id).places, str(buyer_id)), item_ids=item_ids
+    )
+    return {item_id: parts_of(place)[0] if place else None for item_id, place in found.items()}
 
 
 def ids_in_line(*, item_id: int, buyer_ids: Mapping[UUID, int]) -> set[UUID]:
@@ -184,14 +179,7 @@ def look(*, item_id: int) -> LineLook:
 
 def count_waiting(*, item_ids: Sequence[int]) -> dict[int, int]:
     """How many wait for each item. Items of a server that is silent are missing."""
-
-    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:
-        pipeline = client.pipeline(transaction=False)
-        for item_id in item_ids:
-            pipeline.zcard(keys_of(item_id).line)
-        return dict(zip(item_ids, pipeline.execute(), strict=True))
-
-    return ask_each(read, item_ids=item_ids)
+    return ask_for_each(lambda pipeline, item_id: pipeline.zcard(keys_of(item_id).line), item_ids=item_ids)
 
 
 def portion_of_places(*, item_id: int, cursor: int, count: int) -> tuple[int, dict[int, tuple[UUID, int]]]:

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from redis import Redis
-
 from seckill.outbox.outbox import entries_from
-from seckill.store.client import ask, ask_each
+from seckill.store.client import ask, ask_for_each
 from seckill.store.keys import keys_of
 
 
@@ -31,16 +29,10 @@ def read(*, item_ids: Sequence[int], count_max: int) -> dict[int, list[DeadLette
 
     Raises StoreUnreachable.
     """
-
-    def read_some(client: Redis, item_ids: Sequence[int]) -> dict[int, list[DeadLetter]]:
-        pipeline = client.pipeline(transaction=False)
-        for item_id in item_ids:
-            pipeline.xrange(keys_of(item_id).dead, count=count_max)
-        return {
-            item_id: letters_from(item_id, found) for item_id, found in zip(item_ids, pipeline.execute(), strict=True)
-        }
-
-    return ask_each(read_some, item_ids=item_ids)
+    found = ask_for_each(
+        lambda pipeline, item_id: pipeline.xrange(keys_of(item_id).dead, count=count_max), item_ids=item_ids
+    )
+    return {item_id: letters_from(item_id, entries) for item_id, entries in found.items()}
 
 
 def find(*, item_id: int, letter_id: str) -> DeadLetter | None:

@@ -109,6 +109,18 @@ def ask_each(
     return found
 
 
+def ask_for_each(queue: Callable[[Any, int], object], *, item_ids: Sequence[int]) -> dict[int, Any]:
+    """The answer to one command for each item, which `queue` adds to a pipeline. Otherwise as `ask_each`."""
+
+    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, Any]:
+        pipeline = client.pipeline(transaction=False)
+        for item_id in item_ids:
+            queue(pipeline, item_id)
+        return dict(zip(item_ids, pipeline.execute(), strict=True))
+
+    return ask_each(read, item_ids=item_ids)
+
+
 def note_moved(error: MovedError) -> None:
     """A pipeline over several items has met one that another node has: the next call asks there."""
     servers = reservation_servers()
