@@ -3,7 +3,7 @@
 import pytest
 
 from seckill import ledger
-from seckill.ledger_words import Archived, Published
+from seckill.ledger_words import Archived
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem
 
 
@@ -28,12 +28,6 @@ def test_nothing_of_an_archived_item_is_left(item: CheckedItem) -> None:
 def test_an_item_that_nobody_wanted_is_archived_too(item: CheckedItem, quantity: int | None) -> None:
     item.publish(quantity=quantity)
     assert item.archive() == Archived.ARCHIVED
-
-
-def test_an_archived_item_can_be_published_again(item: CheckedItem) -> None:
-    filled(item)
-    item.archive()
-    assert item.publish() == Published.PUBLISHED
 
 
 @pytest.mark.parametrize(

@@ -48,22 +48,6 @@ def test_an_item_whose_count_is_damaged_is_unavailable(item: CheckedItem, damage
     assert item.forget(reservation_id) == Forgotten.UNAVAILABLE
 
 
-def test_nothing_is_forgotten_while_the_item_is_compared(item: CheckedItem) -> None:
-    reservation_id = two_ended(item)
-    item_state.mark_unverified(item_id=ITEM_ID)
-    assert item.forget(reservation_id) == Forgotten.UNAVAILABLE
-    assert item.forget(item.new_id()) == Forgotten.UNAVAILABLE
-    item.mark_verified()
-    assert item.forget(reservation_id) == Forgotten.FORGOTTEN
-
-
-def test_a_hold_that_the_store_does_not_have_is_unknown(item: CheckedItem) -> None:
-    reservation_id = two_ended(item)
-    assert item.forget(item.new_id()) == Forgotten.UNKNOWN_HOLD
-    item.forget(reservation_id)
-    assert item.forget(reservation_id) == Forgotten.UNKNOWN_HOLD
-
-
 @pytest.mark.parametrize("state", ["held", "sold"])
 @pytest.mark.parametrize("keep_ms", [-3_600_000, 3_600_000])
 def test_a_hold_that_counts_units_stays(item: CheckedItem, state: str, keep_ms: int) -> None:
@@ -90,12 +74,6 @@ def test_a_hold_is_kept_until_its_pass_can_no_longer_be_used(
     ended = f"redis.call('HSET', KEYS[2], ARGV[1], 'ended:7:1:' .. in_ms({deadline_in_ms}))"
     with item.just_before("forget", ended):
         assert item.forget(reservation_id, keep_ms=keep_ms) == word
-
-
-def test_a_pass_of_a_kept_hold_is_still_refused(item: CheckedItem) -> None:
-    reservation_id = two_ended(item)
-    assert item.forget(reservation_id, keep_ms=0) == Forgotten.TOO_EARLY
-    assert item.reserve(reservation_id).outcome == Outcome.HOLD_ENDED
 
 
 def test_the_only_hold_of_an_item_stays(item: CheckedItem) -> None:

@@ -47,11 +47,6 @@ def test_an_unlimited_item_has_neither_quantity_nor_left(item: CheckedItem) -> N
     assert not {"quantity", "left"} & item.item().keys()
 
 
-def test_an_item_may_have_nothing_on_sale(item: CheckedItem) -> None:
-    assert item.publish(quantity=0) == Published.PUBLISHED
-    assert item.counters() == ("0", "0", "0")
-
-
 def test_an_item_may_be_published_paused(item: CheckedItem) -> None:
     assert item.publish(paused=True) == Published.PUBLISHED
     assert item.item()["state"] == "paused"

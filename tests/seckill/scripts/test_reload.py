@@ -6,26 +6,6 @@ from seckill import ledger
 from seckill.ledger_words import Confirmed, Released, ReleaseReason
 from seckill.store import scripts
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
-from tests.seckill.scripts.verbs import YES, ready, word
-
-
-@pytest.mark.parametrize("verb", list(YES))
-def test_every_verb_works_right_after_the_scripts_were_lost(item: CheckedItem, verb: str) -> None:
-    hold = ready(item, verb)
-    item.client.script_flush()
-    assert word(item, verb, hold) == YES[verb]
-
-
-def test_a_script_is_loaded_once(item: CheckedItem) -> None:
-    item.publish(per_buyer_max=5)
-    item.client.script_flush()
-    item.guarded = False
-    before = item.store.calls()
-    item.held()
-    item.held()
-    after = item.store.calls()
-    assert after["eval"] - before.get("eval", 0) == 1
-    assert after["evalsha"] - before.get("evalsha", 0) == 2
 
 
 def test_many_calls_work_right_after_the_scripts_were_lost(item: CheckedItem) -> None:

@@ -95,12 +95,6 @@ def test_new_reservations_are_listed_newest_first_with_their_numbers(item: Check
 # --- unavailable, by test_every_verb.py and test_every_loss.py ---
 
 
-def test_an_item_that_was_never_published_has_no_figures(item: CheckedItem) -> None:
-    answer = item.reserve()
-    assert answer == Reservation(Outcome.UNAVAILABLE, answer.now_ms)
-    assert item.dump() == {}
-
-
 def test_an_item_that_is_unavailable_says_neither_that_it_is_paused_nor_what_was_reserved(item: CheckedItem) -> None:
     item.publish()
     reservation_id = item.held()
@@ -207,12 +201,6 @@ def test_the_earlier_is_the_answer(
 
 
 # --- paused, not_open, closed ---
-
-
-def test_a_paused_sale_is_paused(item: CheckedItem) -> None:
-    item.publish(paused=True)
-    answer = item.reserve()
-    assert answer == Reservation(Outcome.PAUSED, answer.now_ms, left=5)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""restore.lua: each word, each precedence, each state, and that orders are restored even if the store is full."""
+"""restore.lua: each word, each precedence, each state."""
 
 import pytest
 
 from seckill import ledger
-from seckill.ledger_words import Confirmed, Released, ReleaseReason, Restoration, RestoreAs, Restored
+from seckill.ledger_words import Restoration, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import DEADLINE_MS, ITEM_ID, CheckedItem
 
@@ -57,25 +57,6 @@ def test_a_hold_that_had_ended_comes_back_as_ended_and_counts_nothing(item: Chec
     assert item.reserve(reservation_id).outcome == Outcome.HOLD_ENDED
 
 
-def test_an_ended_hold_is_restored_though_nothing_is_left(item: CheckedItem) -> None:
-    item.publish(quantity=1)
-    item.sold()
-    assert item.restore(state=RestoreAs.ENDED, buyer=8) == Restored.RESTORED
-
-
-def test_a_restored_hold_behaves_like_any_other(item: CheckedItem) -> None:
-    item.publish(quantity=4)
-    first, second, third = item.new_id(), item.new_id(), item.new_id()
-    item.restore(first, state=RestoreAs.HELD, buyer=7)
-    item.restore(second, state=RestoreAs.HELD, buyer=8)
-    item.restore(third, state=RestoreAs.SOLD, buyer=9)
-    assert item.reserve(first).outcome == Outcome.ALREADY_RESERVED
-    assert item.confirm(first) == Confirmed.CONFIRMED
-    assert item.release(second) == Released.RELEASED
-    assert item.release(third, ReleaseReason.REFUNDED) == Released.RELEASED
-    assert item.counters() == ("3", "0", "1")
-
-
 @pytest.mark.parametrize("state", [*COUNTED, RestoreAs.ENDED])
 def test_a_known_order_is_restored_beyond_the_limit_and_before_the_item_is_verified(
     item: CheckedItem, state: RestoreAs
@@ -97,14 +78,6 @@ def test_the_last_units_can_be_restored_and_not_one_more(item: CheckedItem, stat
     assert item.restore(state=state, units=1) == Restored.TOO_FEW_LEFT
     assert item.restore(ended, state=state, units=2) == Restored.TOO_FEW_LEFT
     assert item.counters()[0] == "0"
-
-
-@each_state
-def test_a_full_store_still_restores(item: CheckedItem, state: RestoreAs) -> None:
-    item.publish()
-    with item.store.full():
-        assert item.restore(state=state) == Restored.RESTORED
-    assert len(item.holds()) == 1
 
 
 # --- already restored ---

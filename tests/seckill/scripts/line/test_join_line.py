@@ -2,7 +2,7 @@
 
 import pytest
 
-from seckill.ledger_words import Departed, Joined
+from seckill.ledger_words import Joined
 from seckill.line import line_ledger
 from seckill.line.line_ledger import JoinAnswer, Place
 from seckill.outcomes import Outcome
@@ -36,12 +36,6 @@ def test_the_item_knows_for_how_few_units_somebody_waits(item: CheckedItem, size
     for buyer, units in enumerate(sizes, start=8):
         item.waiting(buyer=buyer, units=units)
     assert item.item()["smallest_waiting"] == least
-
-
-def test_one_waits_for_sold_units_too(item: CheckedItem) -> None:
-    item.publish_with_line(quantity=1)
-    item.sold(buyer=1)
-    assert item.join(buyer=8).word is Joined.JOINED
 
 
 def test_a_second_call_gets_the_place_that_is_there(item: CheckedItem) -> None:
@@ -156,12 +150,3 @@ def test_a_damaged_place_is_a_fault(item: CheckedItem) -> None:
         item.client.hset(item.keys.places, "8", place)
         with pytest.raises(StoreUnreachable, match=says("the place is malformed")):
             item.join(buyer=8)
-
-
-def test_a_full_store_gives_no_places_and_lets_people_leave(item: CheckedItem) -> None:
-    sold_out(item)
-    place = item.waiting(buyer=8)
-    with item.store.full():
-        with pytest.raises(StoreUnreachable):
-            item.join(buyer=9)
-        assert item.leave(place, buyer=8) is Departed.LEFT_LINE

@@ -50,9 +50,3 @@ def test_a_number_that_nobody_waits_for_is_forgotten(item: CheckedItem) -> None:
     assert item.reserve().outcome == Outcome.HELD_BY_OTHERS
     assert item.open_line() is LineOpened.OPENED
     assert item.reserve().outcome == Outcome.RESERVED
-
-
-def test_a_full_store_opens_it_too(item: CheckedItem) -> None:
-    item.publish()
-    with item.store.full():
-        assert item.open_line() is LineOpened.OPENED
