@@ -104,12 +104,6 @@ def test_a_refused_change_changes_none_of_its_parts_and_may_be_tried_again(item:
     assert item.adjust(operation_id, units=-1, state="paused").word == Adjusted.ADJUSTED
 
 
-def test_an_item_with_nothing_on_sale_can_still_be_paused(item: CheckedItem) -> None:
-    item.publish(quantity=0)
-    assert item.adjust(state="paused").word == Adjusted.ADJUSTED
-    assert item.item()["state"] == "paused"
-
-
 # --- already applied ---
 
 

@@ -219,13 +219,6 @@ def test_the_answer_says_in_how_many_milliseconds_the_sale_opens(
     assert (answer.outcome, answer.retry_ms, answer.left) == (outcome, retry_ms, left)
 
 
-def test_the_clock_is_the_stores_own_to_the_millisecond(item: CheckedItem) -> None:
-    item.publish(quantity=100, per_buyer_max=100)
-    with item.just_before("reserve", "redis.call('SET', 'clock', in_ms(0))"):
-        for _ in range(20):
-            assert item.reserve().now_ms == int(item.client.get("clock"))
-
-
 # --- limit_reached ---
 
 
@@ -237,17 +230,6 @@ def test_a_buyer_may_have_as_many_units_as_the_limit_says_and_not_one_more(item:
     assert answer == Reservation(Outcome.LIMIT_REACHED, answer.now_ms, left=2, remaining=0, per_buyer_max=3)
     # The limit of one buyer is not another's.
     assert item.reserve(buyer=8).outcome == Outcome.RESERVED
-
-
-@pytest.mark.parametrize(("bought", "remaining"), [(0, 3), (1, 2), (3, 0)])
-def test_the_refusal_says_how_many_the_buyer_can_still_reserve(item: CheckedItem, bought: int, remaining: int) -> None:
-    item.publish(per_buyer_max=3)
-    if bought:
-        item.sold(units=bought)
-    answer = item.reserve(units=4)
-    assert (answer.outcome, answer.remaining, answer.per_buyer_max) == (Outcome.LIMIT_REACHED, remaining, 3)
-    if remaining:
-        assert item.reserve(units=remaining).outcome == Outcome.RESERVED
 
 
 def test_a_buyer_who_has_more_than_a_lowered_limit_can_reserve_none(item: CheckedItem) -> None:

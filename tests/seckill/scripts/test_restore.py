@@ -115,17 +115,6 @@ def test_a_late_payment_is_not_taken_beyond_the_limit(item: CheckedItem) -> None
     assert item.restore(state=LATE, units=1, buyer=10) == Restored.TOO_FEW_LEFT
 
 
-@pytest.mark.parametrize("state", [*COUNTED, RestoreAs.ENDED])
-def test_an_item_that_lost_a_field_is_unavailable_to_known_orders_too(item: CheckedItem, state: RestoreAs) -> None:
-    assert item.restore(state=state) == Restored.UNAVAILABLE
-    item.publish()
-    held = item.held()
-    for part in ("held", "sold", "reservations", "quantity", "left", "per_buyer_max"):
-        with item.damaged(**{part: None}):
-            assert item.restore(state=state) == Restored.UNAVAILABLE, part
-            assert item.restore(held, state=state) == Restored.UNAVAILABLE, part
-
-
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
 def test_a_known_order_is_restored_though_a_key_is_lost(item: CheckedItem, lost: str) -> None:
     item.publish()
