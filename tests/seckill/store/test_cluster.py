@@ -1,9 +1,14 @@
-"""A reservation store that is a Cluster: items are on three primaries, and each is asked for its own."""
+"""A reservation store that is a Cluster: items are on three primaries, and each is asked for its own.
+
+The last tests kill a primary and let one hang: its items wait, all others are sold.
+"""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any
 from uuid import uuid4
 
@@ -20,21 +25,29 @@ from seckill import ledger
 from seckill.items import holdings, item_state
 from seckill.ledger_words import Released, ReleaseReason
 from seckill.line import line_ledger
+from seckill.live.staff_figures import figures_of
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from seckill.store import durability, scripts
 from seckill.store.client import StoreUnreachable, reservation_servers, server_of
 from seckill.store.cluster import ClusterNodes, slot_of
 from seckill.store.failures import Cause
 from seckill.store.keys import keys_of
+from seckill.waiting_room.room_ledger import arrive
+from seckill.waiting_room.standing import NotLetIn, why_not_let_in
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.store_node import StoreNode
+from shop.models import Product
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
-from tests.seckill.store.items import of_one_server, reconciled, sale_of, told, web
+from tests.seckill.store.items import ANSWER_SECONDS, of_one_server, reconciled, sale_of, told, web
 from tests.steps.buying import reserve
+from tests.steps.pipelines import frozen
+from tests.steps.shop import make_item
 from tests.steps.waiting import join
+from web.reservations.snapshots import AWAY, Snapshot, Snapshots
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -247,5 +260,74 @@ def test_the_map_is_closed_at_once_though_others_go_on_asking(items: list[SaleIt
     assert told(items[0]) == Outcome.RESERVED
 
 
-def test_the_slot_is_that_of_the_item_keys() -> None:
-    assert slot_of(42) == key_slot(keys_of(42).holds.encode())
+@pytest.mark.parametrize("item_id", [1, 42, 10**14])
+def test_the_keys_of_an_item_share_its_slot(item_id: int) -> None:
+    assert {key_slot(key.encode()) for key in astuple(keys_of(item_id))} == {slot_of(item_id)}
+
+
+def test_the_keys_of_different_items_are_spread() -> None:
+    assert len({slot_of(item_id) for item_id in range(1, 101)}) > 50
+
+
+def test_a_waiting_room_is_on_one_server(cluster_store: ClusterStore, product: Product) -> None:
+    with as_reservation_store(cluster_store):
+        item = make_item(product, opens_in_seconds=300, has_room=True)
+        tasks.move_waiting_rooms()
+        assert arrive(sale_id=item.sale_id, account_id=7).number == 0
+        assert why_not_let_in(sale_id=item.sale_id, account_id=7) is NotLetIn.PLACE_NOT_CALLED
+        assert arrive(sale_id=item.sale_id, account_id=8).number == 1
+
+
+def assert_is_away_for_these_alone(same: list[SaleItem], others: list[SaleItem]) -> None:
+    """And nobody waits for long."""
+    began_s = time.monotonic()
+    assert told(same[0]) == Outcome.UNAVAILABLE
+    assert time.monotonic() - began_s < ANSWER_SECONDS
+    assert {told(item) for item in others} == {Outcome.RESERVED}
+
+
+def test_a_primary_is_killed_and_its_replica_takes_over(
+    cluster_store: ClusterStore, items: list[SaleItem], buyer: User
+) -> None:
+    same, others = of_one_server(items)
+    kept = passes.new_reservation_id(same[0].pk)
+    assert {told(item) for item in items} == {Outcome.RESERVED}
+    assert told(same[0], reservation_id=kept, buyer_id=buyer.pk) == Outcome.RESERVED
+    node = cluster_store.primary(key=keys_of(same[0].pk).item)
+    cluster_store.kill(node)
+    try:
+        assert_is_away_for_these_alone(same, others)
+        assert set(outbox.backlogs(item_ids=[item.pk for item in items])) == {item.pk for item in others}
+        wait_until(lambda: reconciled(same[0]), seconds_max=60)
+        assert told(same[0], reservation_id=kept, buyer_id=buyer.pk) == Outcome.ALREADY_RESERVED
+        assert told(same[0]) == Outcome.RESERVED
+    finally:
+        cluster_store.restart(node)
+    tasks.sweep_outboxes()
+    for item in items:
+        assert audit(item_id=item.pk, patience_seconds=3).comparison.problem_count == 0
+
+
+def test_a_primary_that_hangs_costs_its_buyers_one_time_limit_and_others_nothing(
+    cluster_store: ClusterStore, items: list[SaleItem]
+) -> None:
+    same, others = of_one_server(items)
+    snapshots = Snapshots()
+    for item in items:
+        snapshots.watch(item.pk)
+    wait_until(lambda: all(isinstance(snapshots.find(item.pk), Snapshot) for item in items), seconds_max=10)
+    node = cluster_store.primary(key=keys_of(same[0].pk).item)
+    with frozen(node):
+        assert_is_away_for_these_alone(same, others)
+        wait_until(lambda: snapshots.find(same[0].pk) is AWAY, seconds_max=10)
+        wait_until(lambda: all(isinstance(snapshots.find(item.pk), Snapshot) for item in others), seconds_max=10)
+        found = ledger.read_many(item_ids=[item.pk for item in items])
+        assert {item.pk for item in others} <= found.keys()
+        notes = {figures.item.pk: figures.note for figures in figures_of(items)}
+        assert {notes[item.pk] for item in others} == {""}
+        assert notes[same[0].pk] == "reservation store not reachable" or same[0].pk in found
+        assert any(weakness.setting == "unreachable" for weakness in durability.weaknesses_of_store())
+    # It may have been replaced meanwhile.
+    wait_until(lambda: all(reconciled(item) for item in same), seconds_max=60)
+    wait_until(lambda: isinstance(snapshots.find(same[0].pk), Snapshot), seconds_max=10)
+    assert told(same[0]) == Outcome.RESERVED

@@ -21,7 +21,6 @@ from seckill.store.keys import room_keys_of
 from seckill.waiting_room.presence import presence
 from seckill.waiting_room.room_ledger import GRACE_MS, Arrived, Room, arrive, read_room
 from seckill.waiting_room.standing import NotLetIn, why_not_let_in
-from shop.local.stores.cluster_store import ClusterStore
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
@@ -201,12 +200,3 @@ def test_a_store_that_is_killed_while_the_line_moves_loses_no_place(durable_stor
     again = {account: arrive(sale_id=item.sale_id, account_id=account) for account in crowd.accounts}
     assert {account: found.number for account, found in again.items()} == crowd.arrivals
     assert {found.word for found in again.values()} == {Arrived.ALREADY_ARRIVED}
-
-
-def test_a_room_is_on_one_server_of_a_cluster(cluster_store: ClusterStore, product: Product) -> None:
-    with as_reservation_store(cluster_store):
-        item = make_item(product, opens_in_seconds=300, has_room=True)
-        move_waiting_rooms()
-        assert arrive(sale_id=item.sale_id, account_id=7).number == 0
-        assert why_not_let_in(sale_id=item.sale_id, account_id=7) is NotLetIn.PLACE_NOT_CALLED
-        assert arrive(sale_id=item.sale_id, account_id=8).number == 1
