@@ -6,10 +6,9 @@ defaults keep `make test` short. The promise is tried with 1,000 of each.
 
 import os
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from functools import partial
 
 import pytest
 from django.conf import LazySettings
@@ -20,7 +19,7 @@ from orders.idempotent_calls import CallState, KeyedCall
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
-from tests.steps.at_once import run_and_close
+from tests.steps.at_once import at_once
 from tests.steps.buying import assert_stock_agrees, wish_of
 from tests.steps.shop import goods, units_in
 
@@ -46,32 +45,13 @@ def carts_with(
 
 
 def all_at_once(work: Callable[[CheckoutRequest], str], wishes: Sequence[CheckoutRequest]) -> Counter[str]:
-    """How often each answer came. An exception is an answer too, so that none is missed."""
-    waiting: SimpleQueue[CheckoutRequest] = SimpleQueue()
-    answers: list[str] = []
-    barrier = threading.Barrier(min(THREADS, len(wishes)))
-    for wish in wishes:
-        waiting.put(wish)
+    """How often each answer came."""
 
-    def take_all() -> None:
-        barrier.wait(timeout=60)
-        while True:
-            try:
-                wish = waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                answers.append(work(wish))
-            except Exception as error:
-                answers.append(repr(error))
+    def work_on(share: Sequence[CheckoutRequest]) -> Counter[str]:
+        return Counter(work(wish) for wish in share)
 
-    threads = [threading.Thread(target=run_and_close(take_all)) for _ in range(barrier.parties)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=300)
-    assert len(answers) == len(wishes)
-    return Counter(answers)
+    shares = [wishes[number::THREADS] for number in range(min(THREADS, len(wishes)))]
+    return sum(at_once([partial(work_on, share) for share in shares]), Counter())
 
 
 def order(wish: CheckoutRequest) -> str:

@@ -9,14 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.utils import timezone
 
 from seckill import ledger
-from seckill.api.views import pass_body
 from seckill.ledger import Reservation
 from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
-from seckill.models import Sale
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.http.rate_limits import LimitReached, take
@@ -91,13 +87,6 @@ def test_of_505_buyers_for_500_units_exactly_500_are_told_yes(stored: StoredItem
     assert sorted(left) == list(range(500))
 
 
-def test_of_100_buyers_for_five_units_exactly_five_win(stored: StoredItem, racers: RacingProcesses) -> None:
-    publish(quantity=5)
-    answers = racers.race(reserve, [attempt(buyer) for buyer in range(1, 101)])
-    assert outcomes(answers) == {Outcome.RESERVED: 5, Outcome.HELD_BY_OTHERS: 95}
-    stored.check_invariants()
-
-
 def test_a_pass_sent_fifty_times_at_once_holds_once_and_is_told_yes_each_time(
     stored: StoredItem, racers: RacingProcesses
 ) -> None:
@@ -163,30 +152,14 @@ def test_of_a_payment_and_an_expiry_at_once_exactly_one_wins(stored: StoredItem,
     stored.check_invariants()
 
 
-@pytest.mark.parametrize("rate", ["5/minute", "1/hour"])
-def test_of_200_parallel_calls_under_a_limit_exactly_that_many_pass(racers: RacingProcesses, rate: str) -> None:
-    answers = racers.race(take_of_limit, [{"rate": rate}] * CALLS)
-    limit = int(rate.partition("/")[0])
-    assert Counter(answers) == {"passed": limit, "refused": CALLS - limit}
+def test_of_200_parallel_calls_under_a_limit_exactly_that_many_pass(racers: RacingProcesses) -> None:
+    answers = racers.race(take_of_limit, [{"rate": "5/minute"}] * CALLS)
+    assert Counter(answers) == {"passed": 5, "refused": CALLS - 5}
 
 
 def take_of_limit(call: Call) -> str:
     try:
         take(action="a_race", rate=call["rate"], key="one buyer")
-    except LimitReached:
-        return "refused"
-    return "passed"
-
-
-def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_allows(racers: RacingProcesses) -> None:
-    answers = racers.race(ask_for_pass, [{"rate": "5/minute"}] * CALLS)
-    assert Counter(answers) == {"passed": 5, "refused": CALLS - 5}
-
-
-def ask_for_pass(call: Call) -> str:
-    settings.PASS_LIMIT = call["rate"]
-    try:
-        pass_body(sale=Sale(pk=1, closes_at=timezone.now()), item_id=1, buyer_id=1, network="192.0.2.1")
     except LimitReached:
         return "refused"
     return "passed"

@@ -19,6 +19,7 @@ from seckill.changes.journal import make_change
 from seckill.models import SaleChange
 from shop.models import Picture, Product, Variant
 from shop.stock.movements import Kind, move
+from tests.processes import wait_until
 from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, order_of, plain_order
 from tests.steps.product_page import saved_page
@@ -35,15 +36,6 @@ def someone_waits() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def wait_until(happened: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if happened():
-            return
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_sleep(0.05)")
-    raise AssertionError("it did not happen within 30 s")
-
-
 def test_adding_units_to_a_sale_does_not_deadlock_with_orders_that_expire(
     product: Product, buyer: User, shop_manager: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,12 +50,12 @@ def test_adding_units_to_a_sale_does_not_deadlock_with_orders_that_expire(
     def give_back_and_wait(*, order_ids: Any) -> None:
         taken.give_back(order_ids=order_ids)
         statements.append("the item is locked")
-        wait_until(someone_waits)
+        wait_until(someone_waits, seconds_max=30)
 
     monkeypatch.setattr(lifecycle, "give_back", give_back_and_wait)
 
     def add_units() -> str:
-        wait_until(lambda: bool(statements))
+        wait_until(lambda: bool(statements), seconds_max=30)
         (change,) = make_change(
             kind=SaleChange.Kind.ADD_UNITS, item_id=item.pk, units=3, reason="more", made_by=shop_manager
         )
