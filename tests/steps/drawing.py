@@ -66,3 +66,8 @@ def entry_of(item: SaleItem, user: User) -> DrawEntry:
 
 def in_order(item: SaleItem) -> list[DrawEntry]:
     return list(DrawEntry.objects.filter(item=item).order_by("place"))
+
+
+def statuses(item: SaleItem) -> list[str]:
+    """What has become of each entry, in the drawn order."""
+    return [entry.status for entry in in_order(item)]

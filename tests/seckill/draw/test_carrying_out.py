@@ -34,6 +34,7 @@ from tests.steps.drawing import (
     in_order,
     make_draw,
     opening_passes,
+    statuses,
     swept,
 )
 from tests.steps.shop import text_of
@@ -42,15 +43,6 @@ from tests.steps.store import left_held_sold
 pytestmark = pytest.mark.django_db
 
 Status = DrawEntry.Status
-
-
-@pytest.fixture
-def item(product: Product) -> SaleItem:
-    return make_draw(product, quantity=3, per_buyer_max=2)
-
-
-def statuses(item: SaleItem) -> list[str]:
-    return [entry.status for entry in in_order(item)]
 
 
 def cancel(*entries: DrawEntry) -> None:
@@ -211,7 +203,7 @@ def test_sweeps_at_once_draw_once_and_give_no_unit_twice(product: Product) -> No
     assert_conserved(item)
 
 
-def test_units_that_staff_withdraw_first_are_given_when_they_come_back(item: SaleItem, store: Any) -> None:
+def test_units_that_staff_withdraw_first_are_given_when_they_come_back(item: SaleItem) -> None:
     closed(item, 4)
     adjust(item, units=-2)
     swept(item)
@@ -222,7 +214,7 @@ def test_units_that_staff_withdraw_first_are_given_when_they_come_back(item: Sal
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, False, False, True]
 
 
-def test_a_paused_sale_is_drawn_and_gives_its_units_after_the_pause(item: SaleItem, store: Any) -> None:
+def test_a_paused_sale_is_drawn_and_gives_its_units_after_the_pause(item: SaleItem) -> None:
     entered(item, 4)
     adjust(item, state="paused")
     drawn(item)
@@ -243,7 +235,7 @@ def test_a_blocked_winner_passes_on(item: SaleItem) -> None:
     assert_conserved(item)
 
 
-def test_after_the_end_nobody_is_next_and_the_units_return_to_the_stock(item: SaleItem, store: Any) -> None:
+def test_after_the_end_nobody_is_next_and_the_units_return_to_the_stock(item: SaleItem) -> None:
     entered(item, 4)
     drawn(item)
     Sale.objects.update(closes_at=Now())

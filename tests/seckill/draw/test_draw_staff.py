@@ -12,17 +12,11 @@ from seckill.models import SaleChange, SaleItem
 from seckill.staff import draw_figures
 from seckill.staff.change_pages import control_url
 from seckill.staff.draw_figures import draw_numbers
-from shop.models import Product
-from tests.steps.drawing import drawn, entered, make_draw
+from tests.steps.drawing import drawn, entered
 from tests.steps.shop import text_of
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def item(product: Product) -> SaleItem:
-    return make_draw(product, quantity=3, per_buyer_max=2)
 
 
 def figures_of(page: str) -> list[str]:

@@ -24,11 +24,6 @@ from tests.steps.shop import text_of
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def item(product: Product) -> SaleItem:
-    return make_draw(product, quantity=3, per_buyer_max=2)
-
-
 def own_entry(item: SaleItem, user: User) -> tuple[int, dict[str, object]]:
     answer = signed_in(user).get(f"/api/v1/sale-items/{item.pk}/entries/")
     return answer.status_code, answer.json()

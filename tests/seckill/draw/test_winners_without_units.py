@@ -19,7 +19,16 @@ from shop.models import Product
 from shop.times.timestamps import now_ms
 from tests.steps.buying import signed_in, with_address
 from tests.steps.crash import killed_at
-from tests.steps.drawing import drawn, drawn_in_this_order, entered, in_order, make_draw, opening_passes, swept
+from tests.steps.drawing import (
+    drawn,
+    drawn_in_this_order,
+    entered,
+    in_order,
+    make_draw,
+    opening_passes,
+    statuses,
+    swept,
+)
 from tests.steps.shop import text_of
 from tests.steps.staff import change
 from tests.steps.store import left_held_sold
@@ -28,15 +37,6 @@ pytestmark = pytest.mark.django_db
 
 Kind = SaleChange.Kind
 TWO_HOURS = timedelta(hours=2)
-
-
-@pytest.fixture
-def item(product: Product) -> SaleItem:
-    return make_draw(product, quantity=3, per_buyer_max=2)
-
-
-def statuses(item: SaleItem) -> list[str]:
-    return [entry.status for entry in in_order(item)]
 
 
 def end_passes(item: SaleItem, store: Any, *, ago: timedelta = timedelta(seconds=1)) -> None:
@@ -193,7 +193,7 @@ def test_the_page_of_a_draw_says_where_nobody_has_entered(item: SaleItem) -> Non
     assert "Nobody entered for this item." in text_of(Client(), f"/sales/{item.sale_id}/draw/")
 
 
-def test_winners_of_a_paused_sale_that_is_opened_again_get_their_units(item: SaleItem, store: Any) -> None:
+def test_winners_of_a_paused_sale_that_is_opened_again_get_their_units(item: SaleItem) -> None:
     entered(item, 4)
     change(item, Kind.PAUSE)
     drawn(item)
