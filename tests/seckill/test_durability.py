@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from unittest import mock
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
-from django.urls import reverse
 from django.utils import translation
 from pytest_django import Settings
 
@@ -120,11 +117,11 @@ def test_postgresql_that_does_not_wait_for_its_disk_refuses_the_sale(draft: Sale
     assert seen(draft) == UNTOUCHED
 
 
-@pytest.mark.parametrize("value", ["local", "remote_write", "remote_apply"])
-def test_a_commit_that_waits_for_the_local_disk_is_strong_enough(draft: SaleItem, value: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL synchronous_commit = {value}")
-    assert durability.find_weaknesses() == []
+def test_a_commit_that_waits_for_the_local_disk_is_strong_enough(draft: SaleItem) -> None:
+    for value in ("local", "remote_write", "remote_apply"):
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL synchronous_commit = {value}")
+        assert durability.find_weaknesses() == [], value
 
 
 def test_each_weakness_is_named(own: OwnStore, draft: SaleItem) -> None:
@@ -189,22 +186,6 @@ def test_a_paused_sale_cannot_be_resumed_on_a_weak_store(own: OwnStore, product:
     assert list(SaleChange.objects.all()) == [paused]
     own.client.config_set("appendfsync", "always")
     change(item, SaleChange.Kind.RESUME, reason="It has moved")
-    assert not Sale.objects.get(pk=item.sale_id).paused
-
-
-@pytest.mark.django_db(transaction=True)
-def test_resuming_in_the_admin_needs_durable_stores_too(own: OwnStore, product: Product) -> None:
-    item = make_item(product)
-    change(item, SaleChange.Kind.PAUSE, reason="The server moves")
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
-    page = reverse("admin:seckill_sale_control", args=[item.sale_id, "resume"])
-    own.client.config_set("appendfsync", "everysec")
-    refused = client.post(page, {"token": str(uuid4()), "reason": "It has moved"})
-    assert "Set appendfsync always" in str(refused.context["form"].errors)
-    assert Sale.objects.get(pk=item.sale_id).paused
-    own.client.config_set("appendfsync", "always")
-    client.post(page, {"token": str(uuid4()), "reason": "It has moved"})
     assert not Sale.objects.get(pk=item.sale_id).paused
 
 

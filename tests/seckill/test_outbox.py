@@ -127,14 +127,6 @@ def test_entries_of_any_bytes_can_be_read_and_become_dead_letters(on_sale: Check
     assert on_sale.entries() == [good.fields]
 
 
-def test_a_full_store_can_still_be_drained(on_sale: CheckedItem) -> None:
-    on_sale.held()
-    with on_sale.store.full():
-        [entry] = read()
-        outbox.acknowledge(item_id=ITEM_ID, entry_ids=[entry.id])
-    assert on_sale.entries() == []
-
-
 @pytest.mark.usefixtures("at_once")
 def test_a_full_store_lets_the_entries_of_the_dead_be_taken_over(on_sale: CheckedItem) -> None:
     on_sale.held()

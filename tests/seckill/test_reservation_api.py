@@ -5,7 +5,6 @@ The gate follows each call (tests/web/reservations/shadow.py).
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,7 @@ from orders.models import Order
 from seckill.models import SaleItem
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.own_store import as_reservation_store
-from tests.own_store import running as running_store
+from tests.own_store import OwnStore, as_reservation_store
 from tests.steps.buying import reserve_by_api
 from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
@@ -70,9 +68,11 @@ def test_repeating_the_call_gets_the_same_reservation(item: SaleItem, buyer: Use
 
 
 @pytest.fixture
-def counting_store(tmp_path: Path) -> Iterator[Any]:
-    """A server that nobody else speaks to, so that it counts the calls of the test alone."""
-    with running_store(tmp_path) as own_store, as_reservation_store(own_store):
+def counting_store(own_store: OwnStore, settings: LazySettings) -> Iterator[Any]:
+    """A server that nobody else speaks to, so that it counts the calls of the test alone. It does not sync."""
+    settings.SECKILL_ALLOW_WEAK_DURABILITY = True
+    own_store.client.flushall()
+    with as_reservation_store(own_store):
         yield own_store.client
 
 

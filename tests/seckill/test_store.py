@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
 
 import pytest
 from django.core.cache import cache
-from django.test import Client, override_settings
+from django.test import Client
 
 from bench.faults.wire.proxy import Proxy
 from seckill import ledger
@@ -22,18 +21,11 @@ from seckill.store import failures as store_failures
 from seckill.store.breaker import CircuitBreaker
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause, FailureLog
-from shop.configuration.store_clients import redis_cache
 from shop.local.ports import free_port
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
-from tests.steps.pipelines import frozen
+from tests.steps.pipelines import frozen, running_at
 from tests.steps.store import store_answers
-
-
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("store")) as server:
-        yield server
 
 
 def cause_of_failure(call: Callable[[], object]) -> Cause:
@@ -54,12 +46,12 @@ def test_a_full_store(own_store: OwnStore) -> None:
 
 def test_a_wrong_password(own_store: OwnStore) -> None:
     wrong = own_store.url.replace("of-a-test", "another")
-    with override_settings(CACHES=caches_at(wrong)):
+    with running_at(wrong):
         assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.PASSWORD
 
 
 def test_no_server() -> None:
-    with override_settings(CACHES=caches_at(f"redis://127.0.0.1:{free_port()}/0")):
+    with running_at(f"redis://127.0.0.1:{free_port()}/0"):
         assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.UNREACHABLE
 
 
@@ -131,7 +123,7 @@ def test_a_primary_that_another_one_has_replaced_is_left(tmp_path: Path, cause: 
         port = free_port()
         proxy.add("store", port=port, target_port=first.server.port)
         address = urlsplit(first.url)._replace(netloc=f":of-a-test@127.0.0.1:{port}").geturl()
-        with override_settings(CACHES=caches_at(address)):
+        with running_at(address):
             publish_call()
             if cause is Cause.READONLY:
                 first.client.config_set("masterauth", "of-a-test")
@@ -147,7 +139,7 @@ def test_a_primary_that_another_one_has_replaced_is_left(tmp_path: Path, cause: 
 
 def test_a_primary_that_only_lacks_its_replicas_keeps_its_connections(tmp_path: Path) -> None:
     """No other one takes over: thousands of calls a second must not ask the sentinels each time."""
-    with running(tmp_path / "store") as own, override_settings(CACHES=caches_at(own.url)):
+    with running(tmp_path / "store") as own, running_at(own.url):
         publish_call()
         own.client.config_set("min-replicas-to-write", "1")
         before = own.client.info("stats")["total_connections_received"]
@@ -200,10 +192,3 @@ def test_prometheus_sees_the_causes(client: Client, own_store: OwnStore) -> None
     wait_until(
         lambda: 'failures_total{cause="script_error"} 1.0' in client.get("/metrics").content.decode(), seconds_max=10
     )
-
-
-def caches_at(url: str) -> dict[str, Any]:
-    return {
-        "default": redis_cache(urlsplit(url)._replace(path="/1").geturl(), timeout_seconds=1.0),
-        "seckill": redis_cache(url, timeout_seconds=0.9),
-    }

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -175,14 +174,6 @@ def test_a_pending_later_end_keeps_other_sales_out(item: SaleItem, product: Prod
     Sale.objects.filter(pk=draft.sale_id).update(opens_at=timezone.now() + timedelta(seconds=7200))
     with pytest.raises(CannotPublish, match="already in the sale"):
         publish_sale(sale_id=draft.sale_id)
-
-
-def test_the_same_form_twice_is_one_change(item: SaleItem) -> None:
-    token = uuid4()
-    first = change(item, Kind.ADD_UNITS, units=50, token=token)
-    again = change(item, Kind.ADD_UNITS, units=50, token=token)
-    assert again == first
-    assert (item.quantity, counters_of(item).quantity) == (55, 55)
 
 
 @pytest.mark.parametrize("place", ["changes.before_store", "changes.after_store"])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -12,18 +11,16 @@ from django.contrib.auth.models import User
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus
-from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger
 from seckill.changes.journal import sweep_changes
 from seckill.changes.rules import CannotChange
 from seckill.items.lock import item_lock
-from seckill.ledger_words import Adjusted, Published
+from seckill.ledger_words import Published
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
-from tests.own_store import as_reservation_store, running
 from tests.steps.at_once import at_once
 from tests.steps.buying import drained, reserve, status_of
 from tests.steps.shop import make_item
@@ -145,24 +142,3 @@ def test_a_change_waits_while_its_item_is_announced(product: Product) -> None:
     with mock.patch.object(ledger, "publish", look_and_publish):
         publish_sale(sale_id=item.sale_id)
     assert free == [False]
-
-
-def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(product: Product, tmp_path: Path) -> None:
-    with running(tmp_path) as own_store, as_reservation_store(own_store):
-        item = make_item(product)
-        own_store.kill()
-        assert change(item, Kind.ADD_UNITS, units=50).status == Status.PENDING
-        assert change(item, Kind.PAUSE).status == Status.PENDING
-        assert sweep_changes() == 0
-        own_store.start()
-        # After a restart, the item is unavailable until it was compared with the orders.
-        assert sweep_changes() == 0
-        assert reconcile_if_needed(item_ids=[item.pk])
-        sweep_changes()
-        assert sweep_changes() == 0
-        assert set(SaleChange.objects.values_list("status", flat=True)) == {Status.APPLIED}
-        assert figures(item) == (55, 55, 0, 0)
-        assert Sale.objects.get().paused
-        first_id, again = SaleChange.objects.earliest("pk").operation_id, ledger.Adjustment(units=50)
-        answer = ledger.adjust(item_id=item.pk, operation_id=first_id, adjustment=again)
-        assert answer.word == Adjusted.ALREADY_APPLIED

@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 
 from seckill.models import SaleItem
 from seckill.passes import passes
-from shop.local.ports import free_port
 from shop.models import ApiToken, Product
 from tests.steps.shop import make_item, make_product
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -145,16 +145,10 @@ def test_all_accounts_of_one_network_have_a_limit_for_each_item(
 
 
 def test_while_the_cache_is_away_each_process_counts_and_it_is_logged_once(
-    item: SaleItem,
-    buyer: User,
-    rival: User,
-    settings: LazySettings,
-    caplog: pytest.LogCaptureFixture,
+    item: SaleItem, buyer: User, rival: User, settings: LazySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.PASS_LIMIT = "1/minute"
     assert [ask(item.pk, buyer).status_code for _ in range(2)] == [201, 429]
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = f"redis://127.0.0.1:{free_port()}/0"
-    settings.CACHES = caches
+    store_away(settings, "default")
     assert [ask(item.pk, who).status_code for who in (buyer, buyer, rival, buyer)] == [201, 429, 201, 429]
     assert caplog.text.count("limits_not_counted") == 1

@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.own_store import as_reservation_store
-from tests.own_store import running as running_store
+from tests.own_store import OwnStore, as_reservation_store
 from tests.steps.shop import goods, make_item, make_product, statements_for
 from tests.steps.staff import admin_page, change
 from tests.steps.store import store_away
@@ -145,11 +143,16 @@ def test_the_script_is_told_when_the_phase_or_the_end_of_a_sale_changes(client: 
 
 
 def test_the_figures_of_many_items_are_one_round_trip_and_two_queries_for_the_reader_and_the_items(
-    client: Client, product: Product, tmp_path: Path, django_assert_num_queries: DjangoAssertNumQueries
+    client: Client,
+    product: Product,
+    own_store: OwnStore,
+    settings: Settings,
+    django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
+    settings.SECKILL_ALLOW_WEAK_DURABILITY = True
     products = [make_product(name=f"Tea {n}", slug=f"tea-{n}", price_minor=5000) for n in range(5)]
     # A server counts the calls of everybody.
-    with running_store(tmp_path) as own_store, as_reservation_store(own_store):
+    with as_reservation_store(own_store):
         items = [make_item(each) for each in products]
         before = own_store.calls().get("time", 0)
         with django_assert_num_queries(2):
