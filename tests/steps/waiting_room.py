@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from seckill.models import Sale, SaleItem
 from seckill.store.keys import keys_of, room_keys_of
+from seckill.waiting_room.room_ledger import GRACE_MS, Room, read_room
 from shop.times.timestamps import now_ms
 
 
@@ -36,6 +37,21 @@ def place_of(item: SaleItem, token: str) -> dict[str, Any]:
     assert answer.status_code == 200, answer.content
     found: dict[str, Any] = answer.json()
     return found
+
+
+def room_of(item: SaleItem) -> Room:
+    """What the store holds of the waiting room."""
+    room = read_room(sale_id=item.sale_id)
+    assert room is not None
+    return room
+
+
+def age_steps(item: SaleItem, *, ms: int = GRACE_MS) -> None:
+    """People were called so much longer ago; by default, the time of everybody who was called is over."""
+    key, store = room_keys_of(item.sale_id).steps, get_redis_connection("seckill")
+    for number, step in enumerate(store.lrange(key, 0, -1)):
+        at_ms, _, counts = step.decode().partition(":")
+        store.lset(key, number, f"{int(at_ms) - ms}:{counts}")
 
 
 def open_now(item: SaleItem) -> None:

@@ -16,7 +16,7 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of, room_keys_of
 from seckill.waiting_room import admission
 from seckill.waiting_room.presence import presence
-from seckill.waiting_room.room_ledger import GRACE_MS, RoomState, arrive, read_room
+from seckill.waiting_room.room_ledger import RoomState, arrive
 from seckill.waiting_room.standing import NotLetIn, join, why_not_let_in
 from shop.models import Product
 from shop.times.timestamps import now_ms
@@ -24,20 +24,14 @@ from tests.steps.at_once import at_once
 from tests.steps.shop import goods, make_item
 from tests.steps.staff import change
 from tests.steps.store import store_away
+from tests.steps.waiting_room import age_steps, joined, open_now, place_of, room_of
 from tests.steps.waiting_room import join as join_by_api
-from tests.steps.waiting_room import joined, open_now, place_of
 
 pytestmark = pytest.mark.django_db
 
 
 def arrivals(item: SaleItem, count: int) -> list[int]:
     return [arrive(sale_id=item.sale_id, account_id=account).number for account in range(1, count + 1)]
-
-
-def called_in(item: SaleItem) -> int:
-    room = read_room(sale_id=item.sale_id)
-    assert room is not None
-    return room.called
 
 
 def sale_of(item: SaleItem) -> Sale:
@@ -49,12 +43,11 @@ def test_sweeps_at_once_do_not_double_the_pace(waiting: SaleItem) -> None:
     open_now(waiting)
     Sale.objects.update(pace=60)
     sale = sale_of(waiting)
-    room = read_room(sale_id=waiting.sale_id)
-    assert room is not None
+    room = room_of(waiting)
     called = at_once([lambda: admission.call_next(sale, room, backlog=0)] * 8)
     # A second has passed since the opening: one person then, and one now. A busy machine takes some time more.
-    assert called_in(waiting) == max(called)
-    assert 2 <= called_in(waiting) <= 4
+    assert room_of(waiting).called == max(called)
+    assert 2 <= room_of(waiting).called <= 4
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -84,13 +77,13 @@ def test_the_clock_of_a_web_server_decides_nothing(
 
 
 def test_somebody_who_comes_after_the_call_and_its_grace_gets_a_new_place(
-    waiting: SaleItem, buyer: User, rival: User, store: Any
+    waiting: SaleItem, buyer: User, rival: User
 ) -> None:
     first = joined(waiting, buyer)
     open_now(waiting)
     move_waiting_rooms()
     other = joined(waiting, rival)
-    age_steps(waiting, store)
+    age_steps(waiting)
     move_waiting_rooms()
     assert why_not_let_in(sale_id=waiting.sale_id, account_id=buyer.pk) is NotLetIn.PLACE_NEEDED
     assert place_of(waiting, first["place_token"])["state"] == "lapsed"
@@ -99,23 +92,15 @@ def test_somebody_who_comes_after_the_call_and_its_grace_gets_a_new_place(
     assert again["state"] == "waiting"
 
 
-def test_somebody_who_came_in_time_stays_in(waiting: SaleItem, buyer: User, store: Any) -> None:
+def test_somebody_who_came_in_time_stays_in(waiting: SaleItem, buyer: User) -> None:
     token = joined(waiting, buyer)["place_token"]
     open_now(waiting)
     move_waiting_rooms()
     assert why_not_let_in(sale_id=waiting.sale_id, account_id=buyer.pk) is None
-    age_steps(waiting, store)
+    age_steps(waiting)
     move_waiting_rooms()
     assert why_not_let_in(sale_id=waiting.sale_id, account_id=buyer.pk) is None
     assert place_of(waiting, token)["state"] == joined(waiting, buyer)["state"] == "called"
-
-
-def age_steps(item: SaleItem, store: Any) -> None:
-    """The time of everybody who was called is over."""
-    key = room_keys_of(item.sale_id).steps
-    for number, step in enumerate(store.lrange(key, 0, -1)):
-        at_ms, _, counts = step.decode().partition(":")
-        store.lset(key, number, f"{int(at_ms) - GRACE_MS}:{counts}")
 
 
 def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
@@ -124,14 +109,13 @@ def test_people_who_are_gone_are_passed_over(waiting: SaleItem) -> None:
     move_waiting_rooms()
     open_now(waiting)
     Sale.objects.update(pace=120)
-    room = read_room(sale_id=waiting.sale_id)
-    assert room is not None
+    room = room_of(waiting)
     there = [arrival for arrival in range(40) if (room.place(arrival) or 0) >= 30]
     for arrival in there:
         presence.note(sale_id=waiting.sale_id, arrival=arrival, now_ms=room.now_ms)
     presence.write()
     move_waiting_rooms()
-    assert 33 <= called_in(waiting) <= 35
+    assert 33 <= room_of(waiting).called <= 35
 
 
 def test_somebody_who_has_just_come_is_there(waiting: SaleItem) -> None:
@@ -141,8 +125,7 @@ def test_somebody_who_has_just_come_is_there(waiting: SaleItem) -> None:
     arrivals(waiting, 3)
     open_now(waiting)
     move_waiting_rooms()
-    room = read_room(sale_id=waiting.sale_id)
-    assert room is not None
+    room = room_of(waiting)
     assert (room.called, room.admitted) == (3, 3)
 
 
@@ -152,7 +135,7 @@ def test_a_cache_server_that_is_away_keeps_nobody_out(waiting: SaleItem, setting
     open_now(waiting)
     store_away(settings, "default")
     move_waiting_rooms()
-    assert called_in(waiting) == 3
+    assert room_of(waiting).called == 3
 
 
 def test_a_store_that_lost_everything_gets_the_room_again_and_its_holders_their_places(
@@ -170,7 +153,7 @@ def test_a_store_that_lost_everything_gets_the_room_again_and_its_holders_their_
     again = {user: joined(waiting, user, place_token=token) for user, token in tokens.items()}
     assert {user: found["place"] for user, found in again.items()} == before
     assert {user: found["place_token"] for user, found in again.items()} == tokens
-    assert called_in(waiting) == 1
+    assert room_of(waiting).called == 1
 
 
 def test_a_token_of_somebody_else_brings_nothing_back(waiting: SaleItem, buyer: User, rival: User) -> None:
@@ -215,8 +198,7 @@ def test_everybody_hears_within_a_second_what_the_line_can_still_give(
     open_now(waiting)
     store.hset(keys_of(waiting.pk).item, mapping=change)
     move_waiting_rooms()
-    room = read_room(sale_id=waiting.sale_id)
-    assert room is not None
+    room = room_of(waiting)
     assert room.state is state
     assert room.called == (1 if change.get("state") == "open" else 0)
 
@@ -261,8 +243,7 @@ def test_units_of_an_item_that_is_paused_alone_call_nobody_and_the_line_waits_fo
             store.hset(keys_of(item.pk).item, mapping=figures)
     change(items[1], SaleChange.Kind.PAUSE_ITEM)
     move_waiting_rooms()
-    room = read_room(sale_id=items[0].sale_id)
-    assert room is not None
+    room = room_of(items[0])
     assert (room.state, room.called, room.left) == (state, called, units_left)
     assert place_of(items[0], token)["units_left"] == units_left
 
@@ -275,10 +256,10 @@ def test_the_line_goes_on_when_an_item_that_was_paused_alone_resumes(product: Pr
     store.hset(keys_of(second.pk).item, "opens_ms", now_ms() - 1_000)
     change(second, SaleChange.Kind.PAUSE_ITEM)
     move_waiting_rooms()
-    assert called_in(first) == 0
+    assert room_of(first).called == 0
     change(second, SaleChange.Kind.RESUME_ITEM)
     move_waiting_rooms()
-    assert called_in(first) == 3
+    assert room_of(first).called == 3
 
 
 def two_items(product: Product) -> list[SaleItem]:

@@ -19,14 +19,15 @@ from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import room_keys_of
 from seckill.waiting_room.presence import presence
-from seckill.waiting_room.room_ledger import GRACE_MS, Arrived, Room, arrive, read_room
+from seckill.waiting_room.room_ledger import Arrived, Room, arrive, read_room
 from seckill.waiting_room.standing import NotLetIn, why_not_let_in
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
 from tests.steps.shop import make_item
-from tests.steps.waiting_room import open_now
+from tests.steps.store import left_held_sold
+from tests.steps.waiting_room import age_steps, open_now, room_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -53,9 +54,7 @@ class Crowd:
             self.arrivals |= dict(threads.map(one, accounts))
 
     def room(self) -> Room:
-        room = read_room(sale_id=self.item.sale_id)
-        assert room is not None
-        return room
+        return room_of(self.item)
 
     def place(self, account: int) -> int:
         place = self.room_at_opening.place(self.arrivals[account])
@@ -95,11 +94,8 @@ class Crowd:
 
 def pass_time(item: SaleItem, store: Any) -> None:
     """People who were called stay away, and the pace permits two seconds' worth of people."""
-    keys = room_keys_of(item.sale_id)
-    store.hset(keys.room, "next_ms", 0)
-    for number, step in enumerate(store.lrange(keys.steps, 0, -1)):
-        at_ms, _, counts = step.decode().partition(":")
-        store.lset(keys.steps, number, f"{int(at_ms) - GRACE_MS}:{counts}")
+    store.hset(room_keys_of(item.sale_id).room, "next_ms", 0)
+    age_steps(item)
 
 
 def test_twenty_thousand_people_are_let_in_by_their_places_and_nothing_is_oversold(
@@ -145,9 +141,7 @@ def test_twenty_thousand_people_are_let_in_by_their_places_and_nothing_is_overso
     assert crowd.room().called == called
     waiting = crowd.in_line[called]
     assert why_not_let_in(sale_id=item.sale_id, account_id=waiting) is NotLetIn.PLACE_NOT_CALLED
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held, counters.sold) == (0, UNITS, 0)
+    assert left_held_sold(item) == (0, UNITS, 0)
     assert set(ledger.confirm(item_id=item.pk, reservation_ids=crowd.told_yes)) == {Confirmed.CONFIRMED}
     move_waiting_rooms()
     assert crowd.room().state == "sold_out"

@@ -26,26 +26,22 @@ def ask_for_pass(item: SaleItem, user: User) -> Any:
     return client.post(f"/api/v1/sale-items/{item.pk}/passes/")
 
 
-def test_a_place_is_drawn_at_the_opening_called_and_leads_to_a_pass(product: Product, buyer: User) -> None:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    answer = joined(item, buyer)
+def test_a_place_is_drawn_at_the_opening_called_and_leads_to_a_pass(waiting: SaleItem, buyer: User) -> None:
+    answer = joined(waiting, buyer)
     assert (answer["state"], answer["place"], answer["arrival"]) == ("before_opening", None, 0)
-    assert ask_for_pass(item, buyer).json()["code"] == "place_not_called"
-    open_now(item)
-    waiting = place_of(item, answer["place_token"])
-    assert (waiting["state"], waiting["place"], waiting["ahead"]) == ("waiting", 1, 0)
+    assert ask_for_pass(waiting, buyer).json()["code"] == "place_not_called"
+    open_now(waiting)
+    place = place_of(waiting, answer["place_token"])
+    assert (place["state"], place["place"], place["ahead"]) == ("waiting", 1, 0)
     move_waiting_rooms()
-    assert place_of(item, answer["place_token"])["state"] == "called"
-    given = ask_for_pass(item, buyer)
+    assert place_of(waiting, answer["place_token"])["state"] == "called"
+    given = ask_for_pass(waiting, buyer)
     assert given.status_code == 201
     assert passes.read(given.json()["pass"]).buyer_id == buyer.pk
 
 
-def test_a_second_call_hears_the_same_place(product: Product, buyer: User, rival: User) -> None:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    move_waiting_rooms()
-    first, other, again = joined(item, buyer), joined(item, rival), joined(item, buyer)
+def test_a_second_call_hears_the_same_place(waiting: SaleItem, buyer: User, rival: User) -> None:
+    first, other, again = joined(waiting, buyer), joined(waiting, rival), joined(waiting, buyer)
     assert (first["arrival"], other["arrival"], again["arrival"]) == (0, 1, 0)
     assert first["place_token"] == again["place_token"]
 
@@ -84,23 +80,18 @@ def test_a_stranger_without_a_session_gets_401(product: Product) -> None:
     assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
 
 
-def test_an_unknown_field_is_refused(product: Product, buyer: User) -> None:
-    item = make_item(product, has_room=True)
-    assert join(item, buyer, token="q1").json()["code"] == "invalid"
+def test_an_unknown_field_is_refused(waiting: SaleItem, buyer: User) -> None:
+    assert join(waiting, buyer, token="q1").json()["code"] == "invalid"
 
 
 @pytest.mark.slow
-def test_an_account_may_call_only_so_often(product: Product, buyer: User) -> None:
-    item = make_item(product, has_room=True)
-    move_waiting_rooms()
-    answers = [join(item, buyer).status_code for _ in range(31)]
+def test_an_account_may_call_only_so_often(waiting: SaleItem, buyer: User) -> None:
+    answers = [join(waiting, buyer).status_code for _ in range(31)]
     assert answers == [201] * 30 + [429]
 
 
-def test_a_pass_needs_a_place(product: Product, buyer: User) -> None:
-    item = make_item(product, has_room=True)
-    move_waiting_rooms()
-    assert ask_for_pass(item, buyer).json()["code"] == "place_needed"
+def test_a_pass_needs_a_place(waiting: SaleItem, buyer: User) -> None:
+    assert ask_for_pass(waiting, buyer).json()["code"] == "place_needed"
 
 
 def test_a_room_that_the_store_does_not_have_yet_is_unavailable(product: Product, buyer: User) -> None:

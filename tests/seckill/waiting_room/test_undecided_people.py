@@ -10,10 +10,10 @@ from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
 from seckill.store.keys import room_keys_of
-from seckill.waiting_room.room_ledger import DECIDE_MS, arrive, read_room
+from seckill.waiting_room.room_ledger import DECIDE_MS, arrive
 from shop.models import Product
 from tests.steps.shop import make_item
-from tests.steps.waiting_room import open_now
+from tests.steps.waiting_room import age_steps, open_now, room_of
 
 pytestmark = pytest.mark.django_db
 
@@ -33,15 +33,10 @@ def opened(product: Product, *, units: int, people: int) -> SaleItem:
 
 def pass_second(item: SaleItem, store: Any) -> int:
     """The sweep of a second later. Returns how many places are called then."""
-    keys = room_keys_of(item.sale_id)
-    store.hincrby(keys.room, "next_ms", -1_000)
-    for number, step in enumerate(store.lrange(keys.steps, 0, -1)):
-        at_ms, _, counts = step.decode().partition(":")
-        store.lset(keys.steps, number, f"{int(at_ms) - 1_000}:{counts}")
+    store.hincrby(room_keys_of(item.sale_id).room, "next_ms", -1_000)
+    age_steps(item, ms=1_000)
     move_waiting_rooms()
-    room = read_room(sale_id=item.sale_id)
-    assert room is not None
-    return room.called
+    return room_of(item).called
 
 
 def reserve(item: SaleItem, buyer: int) -> None:
