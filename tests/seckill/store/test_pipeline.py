@@ -124,14 +124,14 @@ def test_a_killed_store_is_unreachable_at_once_and_used_again_when_it_is_back(
 
 
 def test_calls_under_way_are_told_when_the_connection_is_lost_and_the_next_get_another(
-    store: OwnStore, web_on_any_loop: RunningPipelines
+    store: OwnStore, web: RunningPipelines
 ) -> None:
-    web_on_any_loop.reserve(ITEM_ID)
+    web.reserve(ITEM_ID)
     for _ in range(3):
         store.client.client_kill_filter(_type="normal", skipme=True)
-        answers = web_on_any_loop.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
+        answers = web.reserve_at_once(ITEM_ID, buyer_ids=range(10, 20))
         assert set(told(answers)) <= {"reserved", "unreachable", "limit_reached"}
-    wait_for_answer(web_on_any_loop)
+    wait_for_answer(web)
 
 
 def test_no_call_waits_for_ever(store: OwnStore, web: RunningPipelines) -> None:
@@ -246,7 +246,7 @@ STEPS = st.lists(
 @hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
-    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, FaultyProxy], web_on_any_loop: RunningPipelines
+    steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, FaultyProxy], web: RunningPipelines
 ) -> None:
     store, proxy = cut_store
     store.client.flushall()
@@ -261,7 +261,7 @@ def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
         elif isinstance(step, str):
             proxy.reply_bytes = int(step.split(" ")[2])
         else:
-            for (buyer_id, units), reservation_id, answer in web_on_any_loop.reserve_each(ITEM_ID, step):
+            for (buyer_id, units), reservation_id, answer in web.reserve_each(ITEM_ID, step):
                 same: dict[str, Any] = {"reservation_id": reservation_id, "buyer_id": buyer_id, "units": units}
                 again = until_answered(partial(ledger.reserve, item_id=ITEM_ID, **same))
                 if isinstance(answer, BaseException):

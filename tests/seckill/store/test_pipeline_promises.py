@@ -34,6 +34,8 @@ from tests.steps.pipelines import (
 
 @pytest.fixture(scope="module")
 def replica(server: OwnStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    # Else the server waits for 5 s for more replicas.
+    server.client.config_set("repl-diskless-sync-delay", "0")
     with running(tmp_path_factory.mktemp("replica")) as replica:
         replica.client.config_set("masterauth", "of-a-test")
         replica.client.replicaof("127.0.0.1", server.server.port)
