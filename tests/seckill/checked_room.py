@@ -3,10 +3,9 @@
 The tests of its scripts are functions of a CheckedItem, so that scripts/test_mutants.py can run them too.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
-from unittest import mock
 
 from seckill.store import scripts
 from seckill.store.keys import room_keys_of
@@ -20,14 +19,6 @@ SALE_ID = 42
 KEY = bytes(range(32))
 Answer = TypeVar("Answer")
 
-# Runs before a script in the same call, and so at the same time of the store's clock.
-PRELUDE = """
-local set_clock = redis.call('TIME')
-local set_now_ms = set_clock[1] * 1000 + math.floor(set_clock[2] / 1000)
-"""
-SET_FIELD = "redis.call('HSET', KEYS[1], '{name}', string.format('%.0f', set_now_ms + ({offset})))\n"
-SET_STEP = "redis.call('LSET', KEYS[2], -1, string.format('%.0f', set_now_ms + ({offset})) .. ':{counts}')\n"
-
 
 class CheckedRoom:
     """`fields` are written over those of a new room."""
@@ -35,6 +26,7 @@ class CheckedRoom:
     def __init__(self, item: CheckedItem, **fields: str | int | None) -> None:
         self.client = item.client
         self.dump = item.dump
+        self.just_before = item.just_before
         self.nothing_changes = item.nothing_changes
         self.now_ms = item.now_ms
         self.keys = room_keys_of(SALE_ID)
@@ -94,15 +86,12 @@ class CheckedRoom:
             reservations=reservations,
         )
 
-    @contextmanager
-    def at(self, verb: str, *, step: tuple[int, str] | None = None, **offsets: int) -> Iterator[None]:
+    def at(self, verb: str, *, step: tuple[int, str] | None = None, **offsets: int) -> AbstractContextManager[None]:
         """These fields are so many milliseconds after the time at which the script runs, and so is the oldest step."""
-        prelude = PRELUDE + "".join(SET_FIELD.format(name=name, offset=offset) for name, offset in offsets.items())
+        lua = [f"redis.call('HSET', KEYS[1], '{name}', in_ms({offset}))" for name, offset in offsets.items()]
         if step:
-            prelude += SET_STEP.format(offset=step[0], counts=step[1])
-        shifted = Script(verb, prelude + getattr(scripts, verb.upper()).source)
-        with mock.patch.object(scripts, verb.upper(), shifted):
-            yield
+            lua.append(f"redis.call('LSET', KEYS[2], -1, in_ms({step[0]}) .. ':{step[1]}')")
+        return self.just_before(verb, "\n".join(lua))
 
     def refused(self, call: Callable[[], Answer]) -> Answer:
         """The answer to a call that changes nothing."""

@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from seckill import ledger
-from seckill.ledger_words import Confirmed, Released
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from tests.own_store import OwnStore, as_reservation_store, running
@@ -79,26 +78,3 @@ def test_a_store_that_is_down_is_a_fault_and_not_a_refusal(durable_item: Checked
     item.store.start()
     item.mark_verified()
     assert item.reserve(reservation_id).outcome == Outcome.ALREADY_RESERVED
-
-
-def test_a_store_that_was_restarted_is_unavailable_until_it_is_verified(durable_item: CheckedItem) -> None:
-    item = durable_item
-    item.publish(quantity=2)
-    first, second = item.held(), item.held()
-    before = item.dump()
-    item.store.kill()
-    item.store.start()
-    assert item.dump() == before
-    assert item.reserve(first).outcome == Outcome.UNAVAILABLE
-    assert item.reserve(buyer=8).outcome == Outcome.UNAVAILABLE
-    assert ledger.read(item_id=ITEM_ID) is None
-    # Only a repair may move units now; everybody else is answered when the item is verified.
-    assert item.confirm(first) == Confirmed.UNAVAILABLE
-    assert item.release(second) == Released.UNAVAILABLE
-    assert item.confirm(first, even_unverified=True) == Confirmed.CONFIRMED
-    item.mark_verified()
-    assert item.release(second) == Released.RELEASED
-    assert item.reserve(first).outcome == Outcome.ALREADY_RESERVED
-    counters = ledger.read(item_id=ITEM_ID)
-    assert counters is not None
-    assert (counters.left, counters.held, counters.sold) == (1, 0, 1)

@@ -6,8 +6,8 @@ import pytest
 from django.test import override_settings
 
 from seckill.store.client import StoreUnreachable
-from tests.seckill.checked_item import CheckedItem
-from tests.seckill.scripts.verbs import CALLS, RESERVING, YES, ready, word
+from tests.seckill.checked_item import YES, CheckedItem
+from tests.seckill.scripts.verbs import CALLS, RESERVING, ready, word
 
 # --- keys that are lost ---
 

@@ -6,9 +6,9 @@ import pytest
 
 from seckill.store.client import StoreUnreachable
 from tests.house.script_contract import WORDS, contract_of
-from tests.seckill.checked_item import DAMAGED_NUMBERS, CheckedItem, says
+from tests.seckill.checked_item import DAMAGED_NUMBERS, YES, CheckedItem, says
 from tests.seckill.scripts import verbs
-from tests.seckill.scripts.verbs import COUNTERS, NUMBERS, PARTS, SETTLING, YES, ready, word
+from tests.seckill.scripts.verbs import COUNTERS, NUMBERS, PARTS, SETTLING, ready, word
 
 
 @pytest.mark.parametrize(("keys", "args"), [(-1, 0), (1, 0), (0, -1), (0, 1)])

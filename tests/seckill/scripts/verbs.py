@@ -4,21 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from seckill.ledger_words import (
-    Adjusted,
-    Archived,
-    Confirmed,
-    Departed,
-    Forgotten,
-    HandedOn,
-    Joined,
-    LineOpened,
-    Readmitted,
-    Released,
-    RestoreAs,
-    Restored,
-)
-from seckill.outcomes import Outcome
+from seckill.ledger_words import RestoreAs
 from tests.seckill.checked_item import CheckedItem, word_of
 
 # One call of each verb; where it is about a hold or a place, about this one. A late payment is restored by all rules.
@@ -35,20 +21,6 @@ CALLS: dict[str, Callable[[CheckedItem, UUID], Any]] = {
     "join_line": lambda item, hold: item.join(hold, buyer=8),
     "leave_line": lambda item, hold: item.leave(hold, buyer=8),
     "hand_on": lambda item, _hold: item.hand_on(),
-}
-YES = {
-    "reserve": Outcome.RESERVED,
-    "readmit": Readmitted.READMITTED,
-    "confirm": Confirmed.CONFIRMED,
-    "release": Released.RELEASED,
-    "adjust": Adjusted.ADJUSTED,
-    "restore": Restored.RESTORED,
-    "forget": Forgotten.FORGOTTEN,
-    "archive": Archived.ARCHIVED,
-    "open_line": LineOpened.OPENED,
-    "join_line": Joined.JOINED,
-    "leave_line": Departed.LEFT_LINE,
-    "hand_on": HandedOn.HANDED_ON,
 }
 # The verbs that move the units of a hold that is there.
 SETTLING = ["confirm", "release"]
