@@ -35,13 +35,13 @@ def test_refunded_units_are_left_again(item: CheckedItem, quantity: int | None) 
 
 
 @pytest.mark.parametrize("first", list(ReleaseReason))
-@pytest.mark.parametrize("second", list(ReleaseReason))
-def test_a_second_release_changes_nothing(item: CheckedItem, first: ReleaseReason, second: ReleaseReason) -> None:
+def test_a_second_release_changes_nothing(item: CheckedItem, first: ReleaseReason) -> None:
     item.publish()
     item.held(buyer=8)
     reservation_id = item.held()
     item.release(reservation_id, first)
-    assert item.release(reservation_id, second) == Released.ALREADY_RELEASED
+    for second in ReleaseReason:
+        assert item.release(reservation_id, second) == Released.ALREADY_RELEASED
 
 
 def test_a_hold_whose_buyer_is_not_counted_is_released_too(item: CheckedItem) -> None:
