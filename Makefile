@@ -22,7 +22,7 @@ run: venv-bench ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1
 # The order is kept: what takes long comes first (tests/scheduling.py).
 PROCESSES ?= 4
 PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
-test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
+test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger
 	@exec $(PYTEST) $(ARGS)
 
 # The way of a purchase, and the rooms of what you have changed since the last commit.

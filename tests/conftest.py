@@ -1,8 +1,6 @@
 """What all tests share: empty stores before each test, and stores for all tests of a file. tests/steps has the cast."""
 
 import gc
-import os
-import random
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -60,13 +58,6 @@ def pytest_configure() -> None:
     call_bound.web_calls.slow_seconds = 10.0
     empty_tables.use_for_all_tests()
     _settings_of_the_run.append(all_settings._wrapped)
-    # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
-    os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """In the summary and not in the header, which -q leaves out."""
-    terminalreporter.write_line(f"The sample of Lua mutants: LUA_MUTANTS={os.environ['LUA_MUTANTS']}")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,11 +1,9 @@
 """Each line of each script is needed: whatever is removed or changed in it, one of its tests fails.
 
-The tests are those of test_publish.py, of the other verbs, and of test_every_*.py, run as they are. `make test`
-tries a sample of the mutants, .ci/run all of them (LUA_MUTANTS, see mutant_sample.py).
+The tests are those of test_publish.py, of the other verbs, and of test_every_*.py, run as they are.
 """
 
 import itertools
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -25,7 +23,6 @@ from tests.own_store import OwnStore, as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.checked_item import CheckedItem
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
-from tests.seckill.scripts.mutant_sample import ALL, SAMPLE_SIZE, sample_of
 from tests.steps.store import store_answers
 
 # Each mutant is tried with all tests of its script.
@@ -125,7 +122,6 @@ OF_EVERY_VERB = [import_module(f"tests.seckill.scripts.test_every_{what}") for w
 def test_for_every_mutant_of_a_script_some_test_fails(
     verb: str, own_store: OwnStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = os.environ["LUA_MUTANTS"]
     cases = [*cases_of(MODULES[verb]), *(case for module in OF_EVERY_VERB for case in cases_of(module, verb=verb))]
     survivors: list[Mutant] = []
     failures: Counter[Cause] = Counter()
@@ -139,7 +135,7 @@ def test_for_every_mutant_of_a_script_some_test_fails(
         assert len(mutants) >= MUTANTS_MIN[verb]
         explained = {(verb, mutant.after) for mutant in mutants} & EQUIVALENT.keys()
         assert explained == {key for key in EQUIVALENT if key[0] == verb}, "an explanation without its mutant"
-        tried = sample_of([mutant for mutant in mutants if (verb, mutant.after) not in explained], choice=choice)
+        tried = [mutant for mutant in mutants if (verb, mutant.after) not in explained]
         for mutant in tried:
             monkeypatch.setattr(scripts, verb.upper(), Script(verb, mutant.source))
             # A test that has failed often is likely to fail for this mutant too, most of all for one of the same line.
@@ -157,16 +153,7 @@ def test_for_every_mutant_of_a_script_some_test_fails(
         for case in kills:
             run(case, own_store, verb)
     print(f"{verb}.lua: {len(tried) - len(survivors)} of {len(tried)} mutants killed, of {len(mutants)} that there are")
-    assert not survivors, "\n".join([f"no test fails (LUA_MUTANTS={choice}) for", *map(str, survivors)])
-
-
-def test_a_sample_has_its_size_and_other_mutants_for_another_seed() -> None:
-    mutants = list(mutants_of("reserve", scripts.RESERVE.source))
-    first, second = (sample_of(mutants, choice=seed) for seed in ("1", "2"))
-    assert len(first) == len(second) == SAMPLE_SIZE
-    assert first != second
-    assert first == sample_of(mutants, choice="1")
-    assert sample_of(mutants, choice=ALL) == mutants
+    assert not survivors, "\n".join(["no test fails for", *map(str, survivors)])
 
 
 def cases_of(module: ModuleType, **wanted: object) -> Iterator[Case]:
