@@ -7,8 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
@@ -36,21 +35,17 @@ TOKENS_PER_USER_MAX = 10
 class WrongCredentials(APIException):
     status_code = 401
     default_code = "wrong_credentials"
-    title = gettext_lazy("Wrong user name or password")
+    title = _("Wrong user name or password")
+    default_detail = _("The user name or the password is wrong.")
     auth_header = "Bearer"
-
-    def __init__(self) -> None:
-        super().__init__(_("The user name or the password is wrong."))
 
 
 class SecondFactorNeeded(APIException):
     status_code = 401
     default_code = "second_factor_needed"
-    title = gettext_lazy("The second factor is missing or wrong")
+    title = _("The second factor is missing or wrong")
+    default_detail = _("This account has a second factor. Send its current code, or a recovery code, as “code”.")
     auth_header = "Bearer"
-
-    def __init__(self) -> None:
-        super().__init__(_("This account has a second factor. Send its current code, or a recovery code, as “code”."))
 
 
 class CredentialsSerializer(StrictSerializer):

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -12,10 +11,8 @@ from rest_framework.views import APIView
 class LengthRequired(APIException):
     status_code = 411
     default_code = "length_required"
-    title = gettext_lazy("The length is missing")
-
-    def __init__(self) -> None:
-        super().__init__(_("Send a Content-Length header with the request body."))
+    title = _("The length is missing")
+    default_detail = _("Send a Content-Length header with the request body.")
 
 
 class JsonAPIView(APIView):
