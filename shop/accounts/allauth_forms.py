@@ -12,7 +12,6 @@ from allauth.account.forms import (
     SetPasswordForm,
     SignupForm,
 )
-from django import forms
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -22,32 +21,42 @@ from shop.accounts.limits import count_password_reset
 ACCOUNTS_PER_RESET_MAX = 3
 
 
-def label(form: forms.BaseForm, **labels: Any) -> None:
-    for name, text in labels.items():
-        form.fields[name].label = text
+class Worded:
+    """Before a form of allauth. `labels` are by field; the fields in `without_help` have a text of allauth's there."""
 
+    labels: dict[str, Any]
+    without_help: tuple[str, ...] = ()
+    fields: dict[str, Any]
 
-class SignInForm(LoginForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label(self, login=_("User name or e-mail address"), remember=_("Keep me signed in on this device"))
+        for name, text in self.labels.items():
+            self.fields[name].label = text
+        for name in self.without_help:
+            self.fields[name].help_text = ""
+
+
+class SignInForm(Worded, LoginForm):  # type: ignore[misc]
+    labels = {"login": _("User name or e-mail address"), "remember": _("Keep me signed in on this device")}
+    # The page has the link for a forgotten password once, under the button.
+    without_help = ("password",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.fields["login"].widget.attrs.update({"autocomplete": "username", "autocapitalize": "none"})
-        # The page has the link once, under the button.
-        self.fields["password"].help_text = ""
 
 
-class SignUpForm(SignupForm):  # type: ignore[misc]
+class SignUpForm(Worded, SignupForm):  # type: ignore[misc]
+    labels = {"username": _("User name"), "email": _("E-mail address"), "password2": _("Password again")}
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label(self, username=_("User name"), email=_("E-mail address"), password2=_("Password again"))
         self.fields["username"].widget.attrs["autocapitalize"] = "none"
         self.fields["email"].help_text = _("For mails about your orders, and for a new password if you forget yours.")
 
 
-class PasswordResetForm(ResetPasswordForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        label(self, email=_("E-mail address"))
+class PasswordResetForm(Worded, ResetPasswordForm):  # type: ignore[misc]
+    labels = {"email": _("E-mail address")}
 
     def save(self, request: HttpRequest, **kwargs: Any) -> str:
         """Raises ImmediateHttpResponse with 429 before a mail is written."""
@@ -59,38 +68,26 @@ class PasswordResetForm(ResetPasswordForm):  # type: ignore[misc]
         return email
 
 
-class NewPasswordForm(ResetPasswordKeyForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        label(self, password1=_("New password"), password2=_("New password again"))
+NEW_PASSWORD = {"password1": _("New password"), "password2": _("New password again")}
 
 
-class FirstPasswordForm(SetPasswordForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        label(self, password1=_("New password"), password2=_("New password again"))
+class NewPasswordForm(Worded, ResetPasswordKeyForm):  # type: ignore[misc]
+    labels = NEW_PASSWORD
 
 
-class PasswordChangeForm(ChangePasswordForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        label(
-            self,
-            oldpassword=_("Current password"),
-            password1=_("New password"),
-            password2=_("New password again"),
-        )
-        self.fields["oldpassword"].help_text = ""
+class FirstPasswordForm(Worded, SetPasswordForm):  # type: ignore[misc]
+    labels = NEW_PASSWORD
 
 
-class PasswordAgainForm(ReauthenticateForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        label(self, password=_("Password"))
-        self.fields["password"].help_text = ""
+class PasswordChangeForm(Worded, ChangePasswordForm):  # type: ignore[misc]
+    labels = {"oldpassword": _("Current password"), **NEW_PASSWORD}
+    without_help = ("oldpassword",)
 
 
-class NewAddressForm(AddEmailForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        label(self, email=_("New e-mail address"))
+class PasswordAgainForm(Worded, ReauthenticateForm):  # type: ignore[misc]
+    labels = {"password": _("Password")}
+    without_help = ("password",)
+
+
+class NewAddressForm(Worded, AddEmailForm):  # type: ignore[misc]
+    labels = {"email": _("New e-mail address")}
