@@ -1,7 +1,6 @@
 """The second factor: staff need one where STAFF_SECOND_FACTOR says so, and a code that was wrong is in the log."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import structlog
 from allauth.core import context
@@ -11,7 +10,6 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
@@ -45,20 +43,25 @@ def lacks_second_factor(request: HttpRequest) -> bool:
     return user.is_active and user.is_staff and not request.path_info.startswith(OPEN) and not is_mfa_enabled(user)
 
 
-class AuthenticateForm(forms.AuthenticateForm):  # type: ignore[misc]
+class CheckedCode(forms.BaseAuthenticateForm):  # type: ignore[misc]
     def clean_code(self) -> str:
-        with logged_failure(self.user):
+        """The log has whose code was refused, and from where, but not the code."""
+        try:
             code = str(super().clean_code())
+        except ValidationError:
+            request: HttpRequest = context.request
+            log.warning("second_factor_failed", user=self.user.pk, address=client_address(request), path=request.path)
+            raise
         keep_used(self.authenticator, code)
         return code
 
 
-class ReauthenticateForm(forms.ReauthenticateForm):  # type: ignore[misc]
-    def clean_code(self) -> str:
-        with logged_failure(self.user):
-            code = str(super().clean_code())
-        keep_used(self.authenticator, code)
-        return code
+class AuthenticateForm(CheckedCode, forms.AuthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class ReauthenticateForm(CheckedCode, forms.ReauthenticateForm):  # type: ignore[misc]
+    pass
 
 
 def keep_used(authenticator: Authenticator, code: str) -> None:
@@ -70,14 +73,3 @@ def keep_used(authenticator: Authenticator, code: str) -> None:
     if authenticator.type == Authenticator.Type.TOTP:
         steps = 2 * app_settings.TOTP_TOLERANCE + 1
         cache.touch(authenticator.wrap()._get_used_cache_key(code), timeout=steps * app_settings.TOTP_PERIOD)
-
-
-@contextmanager
-def logged_failure(user: User) -> Iterator[None]:
-    """The log has whose code was refused, and from where, but not the code."""
-    try:
-        yield
-    except ValidationError:
-        request: HttpRequest = context.request
-        log.warning("second_factor_failed", user=user.pk, address=client_address(request), path=request.path)
-        raise
