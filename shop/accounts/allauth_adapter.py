@@ -4,7 +4,6 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
-from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -15,12 +14,10 @@ from django.utils.translation import gettext_lazy
 
 from shop.accounts import mail_queue
 from shop.accounts.known_places import remember_device
-from shop.accounts.limits import count_sign_up
+from shop.accounts.limits import answered, count_sign_up
 from shop.accounts.mail_texts import account_message
 from shop.accounts.sign_in import check_password, name_key
 from shop.http.client_address import client_address
-from shop.http.problems import limit_reached
-from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import bring_language
 
 
@@ -40,10 +37,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
         allauth gives the typed text as `username`, also where it looks like an address.
         """
-        try:
+        with answered(request):
             return check_password(request, username=credentials["username"], password=credentials["password"])
-        except LimitReached as error:
-            raise ImmediateHttpResponse(limit_reached(request, error)) from error
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         if request.method == "POST":

@@ -3,6 +3,8 @@
 So an answer never depends on whether there is an account, and the shop cannot be made to fill a stranger's mailbox.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -49,23 +51,22 @@ def count_sign_up(request: HttpRequest) -> None:
     By network and, for a browser that has signed in before, by device. Raises ImmediateHttpResponse with 429.
     """
     rate = settings.SIGN_UP_LIMIT
-    try:
+    with answered(request):
         take_of_client(request, action=SIGN_UP, by_network=rate, by_device=rate)
-    except LimitReached as error:
-        raise ImmediateHttpResponse(limit_reached(request, error)) from error
 
 
 def count_password_reset(request: HttpRequest, *, mailbox: str) -> None:
     """Raises ImmediateHttpResponse with 429."""
-    by_address = settings.PASSWORD_RESET_LIMIT_BY_ADDRESS
-    take_or_answer(request, action=RESET_BY_ADDRESS, rate=by_address, key=client_network(request))
     mailbox_key = sha256(mailbox.strip().lower().encode()).hexdigest()
-    by_mailbox = settings.PASSWORD_RESET_LIMIT_BY_MAILBOX
-    take_or_answer(request, action=RESET_BY_MAILBOX, rate=by_mailbox, key=mailbox_key)
+    with answered(request):
+        take(action=RESET_BY_ADDRESS, rate=settings.PASSWORD_RESET_LIMIT_BY_ADDRESS, key=client_network(request))
+        take(action=RESET_BY_MAILBOX, rate=settings.PASSWORD_RESET_LIMIT_BY_MAILBOX, key=mailbox_key)
 
 
-def take_or_answer(request: HttpRequest, *, action: str, rate: str, key: str) -> None:
+@contextmanager
+def answered(request: HttpRequest) -> Iterator[None]:
+    """A limit that is reached within is answered with 429, in the way of allauth: raises ImmediateHttpResponse."""
     try:
-        take(action=action, rate=rate, key=key)
+        yield
     except LimitReached as error:
         raise ImmediateHttpResponse(limit_reached(request, error)) from error
