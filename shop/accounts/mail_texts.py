@@ -1,7 +1,7 @@
 """The mails that allauth sends, in the shop's words. Each in the language of the page on which it was asked for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -71,13 +71,10 @@ def confirm_address(facts: Facts) -> AccountMailText:
 
 def welcome(facts: Facts) -> AccountMailText:
     text = confirm_address(facts)
-    return AccountMailText(
+    return replace(
+        text,
         subject=_("Welcome to %(shop)s: please confirm your e-mail address") % {"shop": settings.SHOP_NAME},
-        name=text.name,
         sentences=[_("Welcome! Your account “%(name)s” is ready.") % {"name": text.name}, *text.sentences],
-        button=text.button,
-        url=text.url,
-        if_not_you=text.if_not_you,
     )
 
 
