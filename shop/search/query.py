@@ -6,6 +6,8 @@ so, words that a typo may have been meant to be (shop/search/spelling.py), Chine
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 
 from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery
 from django.db.models import QuerySet
@@ -64,12 +66,7 @@ def exact_query(text: str) -> Query | None:
     parts = [word_query(word) for word in words_of(text)]
     for run in runs_in(text):
         parts.append(Lexemes(" & ".join(quoted(piece) for piece in pairs_of(run) or [run])))
-    if not parts:
-        return None
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole & part
-    return whole | Lexemes(quoted(whole_lexeme(" ".join(text.split()))))
+    return reduce(and_, parts) | Lexemes(quoted(whole_lexeme(" ".join(text.split())))) if parts else None
 
 
 def close_query(text: str) -> Query | None:
@@ -77,12 +74,7 @@ def close_query(text: str) -> Query | None:
     words, runs = words_of(text), runs_in(text)
     parts = [forgiving_word_query(word, meant) for word, meant in meant_words(words).items()]
     parts += [Lexemes(forgiving_run(run)) for run in runs]
-    if not parts:
-        return None
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole & part
-    return whole
+    return reduce(and_, parts) if parts else None
 
 
 def words_of(text: str) -> list[str]:
@@ -91,16 +83,11 @@ def words_of(text: str) -> list[str]:
 
 def word_query(word: str) -> Query:
     """A word as any language of the shop would write it."""
-    first, *others = [SearchQuery(word, config=dictionary, search_type="plain") for dictionary in dictionaries()]
-    for other in others:
-        first = first | other
-    return first
+    return reduce(or_, (SearchQuery(word, config=dictionary, search_type="plain") for dictionary in dictionaries()))
 
 
 def forgiving_word_query(word: str, meant: list[str]) -> Query:
-    query = word_query(word)
-    for other in meant:
-        query = query | word_query(other)
+    query = reduce(or_, map(word_query, [word, *meant]))
     return query | Lexemes(f"{quoted(word)}:*") if len(word) >= PREFIX_CHARACTERS_MIN else query
 
 
