@@ -11,14 +11,18 @@ TEXT_LENGTH_MAX = 600
 # PostgreSQL quotes the row that breaks a rule, and it may be of a person.
 ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*")
 
-# Loggers keep this very list: one that has written a line would not hear of another.
-PROCESSORS: list[Processor] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.filter_by_level,
+# Of every line, also those of the standard library.
+FIELDS: list[Processor] = [
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),
     structlog.processors.format_exc_info,
+]
+# Loggers keep this very list: one that has written a line would not hear of another.
+PROCESSORS: list[Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.filter_by_level,
+    *FIELDS,
     structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
 ]
 
@@ -63,12 +67,7 @@ def logging_settings(*, level: str, as_json: bool = False) -> dict[str, Any]:
                     shortened,
                     in_json if as_json else in_logfmt,
                 ],
-                "foreign_pre_chain": [
-                    structlog.stdlib.add_logger_name,
-                    structlog.stdlib.add_log_level,
-                    structlog.processors.TimeStamper(fmt="iso"),
-                    structlog.processors.format_exc_info,
-                ],
+                "foreign_pre_chain": FIELDS,
             }
         },
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
