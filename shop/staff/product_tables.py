@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 from import_export.fields import Field
-from import_export.resources import ModelResource
 from import_export.widgets import ForeignKeyWidget, Widget
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
@@ -20,29 +19,18 @@ from shop.languages.columns import in_all_languages, in_default_language
 from shop.models import Category, Product, TaxRate, Variant
 from shop.models.search_entry import write_entries
 from shop.prices.price_field import PriceField
-from shop.staff.table_pages import WithTables
+from shop.staff.table_pages import Table, WithTables
 from shop.staff.variant_rules import SAME_OPTIONS, lowest_prices, option_key, option_refusals, price_refusal
 from shop.stock.movements import ROWS_MAX, lock
 
 if TYPE_CHECKING:
 
-    class Table:
+    class Cell:
         """django-import-export has no types."""
 
-        def __init__(self, **options: Any) -> None: ...
-
-        def get_import_fields(self) -> list[Any]: ...
-
-        def validate_instance(self, instance: Any, errors: Any = None, validate_unique: bool = True) -> None: ...
-
-        def save_instance(self, instance: Any, is_create: bool, row: Any, **options: Any) -> None: ...
-
-        def export(self, queryset: Any = None, **options: Any) -> Any: ...
-
-    class Cell:
         def clean(self, value: Any, row: Any = None, **options: Any) -> Any: ...
 else:
-    Table, Cell = ModelResource, Widget
+    Cell = Widget
 
 
 class PriceCell(Cell):

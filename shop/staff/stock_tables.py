@@ -14,25 +14,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from import_export.fields import Field
 from import_export.forms import ConfirmImportForm
-from import_export.resources import ModelResource
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from shop.models import StockChange, Variant
 from shop.staff.stock_step import Count, Difference, StockRefused, WantedStep, refusal_of, take_all, units_of
-from shop.staff.table_pages import BoundedImportForm, WithTables
+from shop.staff.table_pages import BoundedImportForm, Table, WithTables
 
 if TYPE_CHECKING:
 
-    class Table:
+    class ConfirmForm(forms.Form):
         """django-import-export has no types."""
-
-        def __init__(self, **options: Any) -> None: ...
-
-        def export(self, queryset: Any = None, **options: Any) -> Any: ...
-
-    class ConfirmForm(forms.Form): ...
 else:
-    Table, ConfirmForm = ModelResource, ConfirmImportForm
+    ConfirmForm = ConfirmImportForm
 
 REASON_LENGTH_MAX: int = StockChange._meta.get_field("reason").max_length or 0
 

@@ -11,6 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from import_export.admin import ImportExportMixin
+from import_export.resources import ModelResource
 from import_export.tmp_storages import CacheStorage
 from unfold.contrib.import_export.forms import ExportForm, ImportForm
 
@@ -26,12 +27,23 @@ if TYPE_CHECKING:
 
     class UploadForm(forms.Form): ...
 
+    class Table:
+        def __init__(self, **options: Any) -> None: ...
+
+        def get_import_fields(self) -> list[Any]: ...
+
+        def validate_instance(self, instance: Any, errors: Any = None, validate_unique: bool = True) -> None: ...
+
+        def save_instance(self, instance: Any, is_create: bool, row: Any, **options: Any) -> None: ...
+
+        def export(self, queryset: Any = None, **options: Any) -> Any: ...
+
     class UploadCache:
         def save(self, data: Any) -> None: ...
 
         def read(self) -> Any: ...
 else:
-    TablePages, UploadForm, UploadCache = ImportExportMixin, ImportForm, CacheStorage
+    TablePages, Table, UploadForm, UploadCache = ImportExportMixin, ModelResource, ImportForm, CacheStorage
 
 
 class UploadGone(Exception):
