@@ -103,12 +103,17 @@ class ModelAdmin(UnfoldModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         # The theme asks which buttons a row may have before Django looks whether there can be such a row.
-        try:
-            self.opts.pk.to_python(unquote(object_id) if object_id else None)
-        except ValidationError:
+        if object_id and self.pk_of(object_id) is None:
             back: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
             return back
         return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def pk_of(self, object_id: str | None) -> Any:
+        """None if there can be no such row."""
+        try:
+            return self.opts.pk.to_python(unquote(object_id)) if object_id else None
+        except ValidationError:
+            return None
 
     @display(description=getattr(UnfoldModelAdmin.action_checkbox, "short_description", ""))  # type: ignore[untyped-decorator]
     def action_checkbox(self, obj: models.Model) -> SafeString:

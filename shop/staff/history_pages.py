@@ -14,7 +14,7 @@ from django import forms
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
 from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 from django.forms.formsets import DELETION_FIELD_NAME, INITIAL_FORM_COUNT, TOTAL_FORM_COUNT
@@ -159,13 +159,6 @@ class WithHistory(StaffAdmin):
             rows = model._default_manager.filter(**{path: pk}).order_by("pk").values_list("pk", Subquery(newest))
             shown |= {(str(model._meta.model_name), str(key)): number or 0 for key, number in rows}
         return shown
-
-    def pk_of(self, object_id: str | None) -> Any:
-        """None if there can be no such row."""
-        try:
-            return self.opts.pk.to_python(unquote(object_id)) if object_id else None
-        except ValidationError:
-            return None
 
     @method_decorator(require_safe)
     def history_view(

@@ -40,7 +40,6 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
     list_display_links = ["picture", "title"]
     list_filter = ["is_active", StockFilter, InSaleFilter, CategoryFilter]
     list_select_related = [f"category__{PARENTS}"]
-    show_full_result_count = False
     search_fields = [*in_all_languages("name"), "slug", "variants__sku"]
     search_help_text = _("Name or SKU")
     prepopulated_fields = {"slug": [in_default_language("name")]}

@@ -38,7 +38,6 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
     list_display = ["name", "sku", "price", "available_units", "held", "sold", "low_at"]
     list_filter = [StockFilter, "is_active"]
     list_select_related = ["product"]
-    show_full_result_count = False
     ordering = ["product__name", "position", "pk"]
     search_fields = ["sku", *in_all_languages("product__name")]
     search_help_text = _("Product or SKU")
@@ -114,10 +113,8 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
         obj.refresh_from_db()
         text = _("Saved. “%(product)s” has %(available)d available units now.")
         self.message_user(request, text % {"product": obj, "available": obj.available}, messages.SUCCESS)
-        return self.response_post_save_change(request, obj) if "_save" in request.POST else self.same_page(obj)
-
-    def same_page(self, variant: Variant) -> HttpResponse:
-        return redirect(self.page_of(variant))
+        leaves = "_save" in request.POST
+        return self.response_post_save_change(request, obj) if leaves else redirect(self.page_of(obj))
 
     def page_context(self, request: HttpRequest, obj: Variant | None) -> dict[str, Any]:
         context = {**super().page_context(request, obj), "title": _("Stock")}
