@@ -17,6 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict
 
+from shop.local.ports import PORT_ATTEMPTS
+
 # prctl(2): "send me this signal when my parent dies". The library is loaded here, because nothing may be imported or
 # loaded between fork and exec.
 _PR_SET_PDEATHSIG = 1
@@ -174,6 +176,21 @@ def start_processes(*, processes: Sequence[Process]) -> None:
                     f"{process.name} gave no answer within {_START_SECONDS:.0f} s.\n{process.last_lines()}"
                 )
             time.sleep(POLL_SECONDS)
+
+
+def start_on_free_ports(*, prepare: Callable[[], None], start: Callable[[], None], stop: Callable[[], None]) -> None:
+    """`prepare` chooses ports, which other programs may take before `start` uses them: then `stop`, and once more.
+
+    Raises what they raise, and PortTaken after PORT_ATTEMPTS.
+    """
+    for attempts_left in reversed(range(PORT_ATTEMPTS)):
+        prepare()
+        try:
+            return start()
+        except PortTaken:
+            stop()
+            if not attempts_left:
+                raise
 
 
 def stop_processes(*, processes: Sequence[Process], hurry: Callable[[], bool] = lambda: False) -> None:

@@ -17,9 +17,8 @@ from shop.configuration.demo_guard import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
 from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.environment import BadEnvironment, RunSettings, last_store, read_settings, write_environment
-from shop.local.ports import PORT_ATTEMPTS
 from shop.local.postgres import DataUnusable
-from shop.local.process import PortTaken, ProcessFailed
+from shop.local.process import ProcessFailed, start_on_free_ports
 from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.stores.replicated_store import ReplicatedStore
@@ -90,18 +89,14 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
 
 
 def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
-    for attempts_left in reversed(range(PORT_ATTEMPTS)):
-        servers.prepare()
-        try:
-            supervisor.start(processes=servers.processes)
-            servers.settle(pause=supervisor.pause)
-            if servers.replicated:
-                _print(f"[green]✓[/] reservation store: {servers.replicated.title}")
-            return supervisor.start(processes=servers.watchers)
-        except PortTaken:
-            supervisor.stop()
-            if not attempts_left:
-                raise
+    def start() -> None:
+        supervisor.start(processes=servers.processes)
+        servers.settle(pause=supervisor.pause)
+        if servers.replicated:
+            _print(f"[green]✓[/] reservation store: {servers.replicated.title}")
+        supervisor.start(processes=servers.watchers)
+
+    start_on_free_ports(prepare=servers.prepare, start=start, stop=supervisor.stop)
 
 
 def _tell_of_another_store(*, settings: RunSettings) -> None:

@@ -21,10 +21,10 @@ from typing import IO
 
 from shop.configuration.redis_address import StoreKind
 from shop.local.directory_lock import lock_directory, lock_servers
-from shop.local.ports import PORT_ATTEMPTS, free_ports
+from shop.local.ports import free_ports
 from shop.local.postgres import DataUnusable, PostgresServer
 from shop.local.private_file import write_private
-from shop.local.process import POLL_SECONDS, PortTaken, Process, start_processes, stop_processes
+from shop.local.process import POLL_SECONDS, Process, start_on_free_ports, start_processes, stop_processes
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.stores.sentinel_store import SentinelStore
@@ -127,14 +127,7 @@ class EmbeddedServers:
         """
         self._lock = lock_directory(directory=self.directory)
         try:
-            for attempts_left in reversed(range(PORT_ATTEMPTS)):
-                self.prepare()
-                try:
-                    return self._start_prepared()
-                except PortTaken:
-                    self._stop_processes()
-                    if not attempts_left:
-                        raise
+            start_on_free_ports(prepare=self.prepare, start=self._start_prepared, stop=self._stop_processes)
         except BaseException:
             self.stop()
             raise

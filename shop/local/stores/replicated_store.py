@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from shop.local.directory_lock import lock_directory, lock_servers
-from shop.local.ports import PORT_ATTEMPTS
 from shop.local.process import (
     POLL_SECONDS,
     Comeback,
-    PortTaken,
     Process,
     ProcessFailed,
+    start_on_free_ports,
     start_processes,
     stop_processes,
 )
@@ -121,15 +120,13 @@ class ReplicatedStore(ABC):
         self.directory.mkdir(parents=True, exist_ok=True)
         self._locks.append(lock_directory(directory=self.directory))
         try:
-            self._locks.append(lock_servers(directory=self.directory))
-            for attempts_left in reversed(range(PORT_ATTEMPTS)):
-                self.prepare(lock_fd=self._locks[-1].fileno())
-                try:
-                    return self._start_prepared()
-                except PortTaken:
-                    stop_processes(processes=self.processes)
-                    if not attempts_left:
-                        raise
+            servers_lock = lock_servers(directory=self.directory)
+            self._locks.append(servers_lock)
+            start_on_free_ports(
+                prepare=lambda: self.prepare(lock_fd=servers_lock.fileno()),
+                start=self._start_prepared,
+                stop=lambda: stop_processes(processes=self.processes),
+            )
         except BaseException:
             self.stop()
             raise
