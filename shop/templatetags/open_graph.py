@@ -6,6 +6,7 @@ from django.template.context import RequestContext
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from shop.catalogue.linked_data import whole_address
 from shop.models import Product
 
 register = template.Library()
@@ -27,6 +28,5 @@ def open_graph(
     }
     pictures = product.pictures.all() if product else ()
     for picture in pictures[:1]:
-        url = picture.large.url
-        properties["og:image"] = f"{settings.SHOP_URL}{url}" if url.startswith("/") else url
+        properties["og:image"] = whole_address(picture.large.url)
     return format_html_join("\n  ", '<meta property="{}" content="{}">', properties.items())
