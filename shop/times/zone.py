@@ -77,11 +77,8 @@ def is_this_year(at: datetime) -> bool:
 def day_text(at: datetime, *, with_year: bool) -> str:
     """As the reader's language writes it: "Nov 22", "2026年11月22日"."""
     local = timezone.localtime(at)
-    return (
-        format_date(local, locale=reader_locale())
-        if with_year
-        else format_skeleton("MMMd", local, locale=reader_locale())
-    )
+    locale = reader_locale()
+    return format_date(local, locale=locale) if with_year else format_skeleton("MMMd", local, locale=locale)
 
 
 def clock_text(at: datetime) -> str:
@@ -94,9 +91,8 @@ def reader_locale() -> str:
 
 def words_for(at: datetime) -> str:
     """With the day of the week and the zone: "Tuesday, November 24, 2026, 09:00 (Asia/Shanghai, UTC+08:00)"."""
-    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
     local = timezone.localtime(at)
-    day = format_date(local, format="full", locale=locale)
+    day = format_date(local, format="full", locale=reader_locale())
     zone = timezone.get_current_timezone_name()
     return _("%(day)s, %(time)s (%(zone)s)") % {
         "day": day,
