@@ -4,14 +4,11 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from shop.catalogue.listing import Ordering, ProductFilter
-from shop.prices.money import to_minor
-from shop.prices.price_field import DIGITS_MAX, too_many_decimals
+from shop.prices.price_field import DIGITS_MAX, minor_of
 
 ORDERINGS = {
     Ordering.NEWEST: gettext_lazy("Newest"),
@@ -32,12 +29,7 @@ class AmountField(forms.DecimalField):
 
     def clean(self, value: Any) -> int | None:
         amount: Decimal | None = super().clean(value)
-        if amount is None:
-            return None
-        try:
-            return to_minor(amount=amount, currency=settings.CURRENCY)
-        except ValueError:
-            raise ValidationError(too_many_decimals(settings.CURRENCY)) from None
+        return None if amount is None else minor_of(amount)
 
 
 class FilterForm(forms.Form):

@@ -54,12 +54,17 @@ class PriceField(forms.DecimalField):
             raise ValidationError(_("The price must not be negative."), code="min_value")
         if amount <= 0 and not self.free:
             raise ValidationError(_("The price must be above zero."), code="min_value")
-        try:
-            minor = to_minor(amount=amount, currency=settings.CURRENCY)
-        except ValueError:
-            raise ValidationError(too_many_decimals(settings.CURRENCY), code="max_decimal_places") from None
+        minor = minor_of(amount)
         check_step(minor, settings.CURRENCY, providers=settings.PAYMENT_PROVIDERS)
         return minor
+
+
+def minor_of(amount: Decimal) -> int:
+    """A typed amount in settings.CURRENCY as minor units. Raises ValidationError."""
+    try:
+        return to_minor(amount=amount, currency=settings.CURRENCY)
+    except ValueError:
+        raise ValidationError(too_many_decimals(settings.CURRENCY), code="max_decimal_places") from None
 
 
 def check_step(minor: int, currency: str, *, providers: Collection[str]) -> None:
