@@ -9,7 +9,7 @@ class OfProduct:
     """For the inlines on a product's page."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return may_see_products(request)
+        return request.user.has_perm("shop.view_product") or request.user.has_perm("shop.change_product")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("shop.change_product" if obj else "shop.add_product")
@@ -19,7 +19,3 @@ class OfProduct:
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_add_permission(request, obj)
-
-
-def may_see_products(request: HttpRequest) -> bool:
-    return request.user.has_perm("shop.view_product") or request.user.has_perm("shop.change_product")

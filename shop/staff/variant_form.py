@@ -91,8 +91,9 @@ class VariantFormSet(BaseInlineFormSet):
     def clean(self) -> None:
         # First: Django would refuse too, and name every row that stands in the way.
         for form in self.forms:
-            if self._should_delete_form(form):  # type: ignore[attr-defined]
-                self.check_deletion(form)
+            is_deleted = self._should_delete_form(form) and form.instance.pk  # type: ignore[attr-defined]
+            if is_deleted and (reason := reason_to_keep(form.instance)):
+                raise ValidationError(reason)
         super().clean()
         seen: set[tuple[str, ...]] = set()
         for form in self.forms:
@@ -101,10 +102,6 @@ class VariantFormSet(BaseInlineFormSet):
             if form.is_valid() and (form.has_changed() or form.instance.pk):
                 self.check_options(form, seen)
         self.suggest_skus()
-
-    def check_deletion(self, form: Any) -> None:
-        if form.instance.pk and (reason := reason_to_keep(form.instance)):
-            raise ValidationError(reason)
 
     def check_options(self, form: Any, seen: set[tuple[str, ...]]) -> None:
         texts = {column: form.cleaned_data.get(column) or "" for column in in_all_languages("options")}
