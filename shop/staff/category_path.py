@@ -1,6 +1,5 @@
 """A category with its place in the tree, "Kitchen / Tea / Green tea": how staff read and choose it."""
 
-from collections import defaultdict
 from typing import Any
 
 from django import forms
@@ -10,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from shop.catalogue.category_tree import Branch, CategoryTree
 from shop.models import Category
 from shop.models.catalogue import CATEGORY_LEVELS_MAX
 
@@ -35,17 +35,14 @@ def above(category: Category) -> list[Category]:
 
 def in_tree_order() -> list[tuple[Category, str]]:
     """All categories with their paths, each under its parent. One query."""
-    children = defaultdict(list)
-    for category in Category.objects.order_by("position", "name", "pk"):
-        children[category.parent_id].append(category)
     listed: list[tuple[Category, str]] = []
 
-    def add(parent_id: int | None, prefix: str) -> None:
-        for category in children[parent_id]:
-            listed.append((category, f"{prefix}{category}"))
-            add(category.pk, f"{prefix}{category}{SEPARATOR}")
+    def add(branches: list[Branch], prefix: str) -> None:
+        for branch in branches:
+            listed.append((branch.category, f"{prefix}{branch.category}"))
+            add(branch.below, f"{prefix}{branch.category}{SEPARATOR}")
 
-    add(None, "")
+    add(CategoryTree().branches(), "")
     return listed
 
 

@@ -243,19 +243,18 @@ def entries_of(
     history: Any = model.history  # type: ignore[attr-defined]
     related = [one.name for one in history.model._meta.fields if one.is_relation]
     records = list(history.filter(**which).select_related(*related).order_by("-history_id")[: ENTRIES_MAX + 1])
-    return [
-        Entry(
-            at=record.history_date,
-            by=str(record.history_user or "–"),
-            what=f"{capfirst(model._meta.verbose_name)} · {name_of(record)}",
-            kind=str(KINDS[record.history_type]),
-            changes=list(changes_between(former, record, model)) if former and record.history_type == "~" else [],
-        )
-        for record, former in with_former(records)
-        if since is None or record.history_id > since.get(str(record.id), 0)
+    entries = []
+    for record, former in with_former(records):
+        if since is not None and record.history_id <= since.get(str(record.id), 0):
+            continue
+        is_change = former is not None and record.history_type == "~"
+        changes = list(changes_between(former, record, model)) if is_change else []
         # Another person's save of the whole form changes nothing in most rows.
-        if not (former and record.history_type == "~" and not list(changes_between(former, record, model)))
-    ][:ENTRIES_MAX]
+        if changes or not is_change:
+            what = f"{capfirst(model._meta.verbose_name)} · {name_of(record)}"
+            by, kind = str(record.history_user or "–"), str(KINDS[record.history_type])
+            entries.append(Entry(at=record.history_date, by=by, what=what, kind=kind, changes=changes))
+    return entries[:ENTRIES_MAX]
 
 
 def notes_of(model: type[models.Model], pk: Any) -> list[Entry]:
