@@ -68,8 +68,7 @@ def record(*, order: Order, payment: Payment | None, request: RefundRequest) -> 
         for line_id, units in asked.items()
     )
     if request.units_back:
-        returned = {line_id: units for line_id, units in asked.items() if line_id in ordinary}
-        return_to_stock(order=order, units_of_line=returned, made_by=request.made_by)
+        return_to_stock(order=order, units_of_line=asked, made_by=request.made_by)
     return refund
 
 
@@ -97,18 +96,4 @@ def add_refund(
         reason=reason,
         made_by=made_by,
         next_attempt_at=Now() if payment else None,
-    )
-
-
-def request_for_the_rest(
-    *, order: Order, units_back: bool, reason: str, made_by: User | None, refund_id: UUID | None = None
-) -> RefundRequest:
-    """All the money and all the units that are left."""
-    return RefundRequest(
-        refund_id=refund_id or uuid4(),
-        amount_minor=order.amount_minor - order.refunded_minor,
-        units_of_line=units_left(order),
-        units_back=units_back,
-        reason=reason,
-        made_by=made_by,
     )

@@ -10,7 +10,7 @@ Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wron
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
 from django.contrib.auth.models import User
@@ -24,14 +24,7 @@ from orders.life import ended_unpaid
 from orders.life.settlement import settle_now
 from orders.mails import sending
 from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
-from orders.refund_records import (
-    RefundRequest,
-    captured_payment,
-    record,
-    refundable_minor,
-    request_for_the_rest,
-    units_left,
-)
+from orders.refund_records import RefundRequest, captured_payment, record, refundable_minor, units_left
 from orders.units.in_stock import move_units
 from orders.units.lost_payments import sold_in_the_store
 from orders.units.one_for_each import Claim, claim_address
@@ -165,11 +158,17 @@ def refund(
         order = Order.objects.select_for_update().filter(pk=order_id, status__in=SOLD).first()
         if order is None:
             return False
-        if amount_minor is not None and amount_minor != order.amount_minor - order.refunded_minor:
+        left_minor = order.amount_minor - order.refunded_minor
+        if amount_minor not in (None, left_minor):
             return False
         payment = captured_payment(order)
-        request = request_for_the_rest(
-            order=order, units_back=units_back, reason=reason, made_by=made_by, refund_id=refund_id
+        request = RefundRequest(
+            refund_id=refund_id or uuid4(),
+            amount_minor=left_minor,
+            units_of_line=units_left(order),
+            units_back=units_back,
+            reason=reason,
+            made_by=made_by,
         )
         made = record(order=order, payment=payment, request=request)
         if payment and made.amount_minor == payment.amount_minor:

@@ -18,6 +18,7 @@ from orders.life import lifecycle, settlement
 from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.provider.timing import next_attempt
+from orders.refund_records import captured_payment
 from orders.units import taken
 from orders.units.in_stock import move_units
 from seckill import ledger
@@ -53,11 +54,11 @@ class LatePaymentOutcome(StrEnum):
     REFUND_STARTED = "refund_started"
 
 
-def settle_waiting(*, batch_max: int = BATCH_MAX) -> int:
+def settle_waiting() -> int:
     """Decide one batch of the late payments that are still open. Returns how many were decided."""
     waiting = Payment.objects.filter(status=Payment.Status.CAPTURED, next_attempt_at__lte=Now())
     decided = 0
-    for order_id in list(waiting.order_by("next_attempt_at").values_list("order_id", flat=True)[:batch_max]):
+    for order_id in list(waiting.order_by("next_attempt_at").values_list("order_id", flat=True)[:BATCH_MAX]):
         if settle_late_payment(order_id=order_id) is LatePaymentOutcome.UNAVAILABLE:
             # The store is unreachable or the item not verified; the others would probably only wait as well.
             break
@@ -71,7 +72,7 @@ def settle_late_payment(*, order_id: int) -> LatePaymentOutcome:
         # The account first, as its deletion does, which leaves a late payment to this decision or waits for it.
         list(User.objects.select_for_update(of=("self",), no_key=True).filter(orders=order_id))
         order = Order.objects.select_for_update().get(pk=order_id)
-        payment = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).first()
+        payment = captured_payment(order)
         if payment is None:
             return LatePaymentOutcome.NOTHING_TO_DECIDE
         if order.status != OrderStatus.EXPIRED:

@@ -8,7 +8,7 @@ that changes a refund locks its order first.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import structlog
 from django.db import transaction
@@ -21,7 +21,7 @@ from orders.life import lifecycle
 from orders.models import BY_HAND, SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
-from orders.payments.provider.timing import next_attempt
+from orders.payments.provider.timing import claim_attempt
 from orders.refund_records import add_refund
 from shop import failpoints
 
@@ -63,21 +63,20 @@ def going_back_minor(payment: Payment) -> int:
 # --- The sweep that asks the providers ---
 
 
-def request_due_refunds(*, batch_max: int = BATCH_MAX) -> int:
+def request_due_refunds() -> int:
     """Ask the providers for one batch of due refunds. Returns how many are done. Staff pay theirs themselves."""
     due = Refund.objects.filter(status=Refund.Status.DUE, next_attempt_at__lte=Now())
-    batch = due.select_related("payment__order").order_by("next_attempt_at")[:batch_max]
+    batch = due.select_related("payment__order").order_by("next_attempt_at")[:BATCH_MAX]
     return sum(request_refund(refund=refund) for refund in batch)
 
 
 def request_refund(*, refund: Refund) -> bool:
     """Ask the provider once. True if the refund is done."""
     assert refund.payment is not None
-    attempts = refund.attempts + 1
-    # Schedule the next attempt before this one, so that two sweeps do not both call, and a crash leads to a retry.
-    claimed = Refund.objects.filter(pk=refund.pk, status=Refund.Status.DUE, attempts=refund.attempts)
-    if claimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) != 1:
+    due = Refund.objects.filter(pk=refund.pk, status=Refund.Status.DUE)
+    if not claim_attempt(due, attempts_before=refund.attempts):
         return False
+    attempts = refund.attempts + 1
     try:
         given = provider_choice.provider_named(refund.payment.provider).refund(refund=refund)
     except ProviderRefused as error:
@@ -307,7 +306,7 @@ def note(
     if not is_surplus:
         amount_minor = min(amount_minor, order.amount_minor - order.refunded_minor)
     made = add_refund(
-        order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id or uuid4(), is_surplus=is_surplus
+        order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id, is_surplus=is_surplus
     )
     lifecycle.end_if_all_goes_back(order)
     return made

@@ -24,6 +24,7 @@ from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import claim_attempt
+from orders.refund_records import captured_payment
 from orders.units import one_for_each
 from orders.units.lost_payments import sold_in_the_store
 from orders.units.one_for_each import Claim
@@ -140,10 +141,6 @@ def create_payment(
             currency=order.currency,
         )
     return StartResult(StartOutcome.OPENED, payment)
-
-
-def captured_payment(order: Order) -> Payment | None:
-    return Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).first()
 
 
 def give_whole_time(order: Order) -> None:
