@@ -166,10 +166,10 @@ def result_of(known: IdempotentCall, call: KeyedCall) -> CallResult:
     return CallResult(CallState.REPLAYED, known.status, known.answer)
 
 
-def forget_old_calls(*, batch_max: int = BATCH_MAX) -> int:
+def forget_old_calls() -> int:
     """Forget one batch of calls that are too old to be repeated. Returns how many."""
     old = IdempotentCall.objects.filter(created_at__lt=Now() - KEPT).order_by("created_at")
-    pks = list(old.values_list("pk", flat=True)[:batch_max])
+    pks = list(old.values_list("pk", flat=True)[:BATCH_MAX])
     IdempotentCall.objects.filter(pk__in=pks).delete()
     return len(pks)
 

@@ -123,10 +123,10 @@ def merged_lines(mine: Iterable[CartLine], guests: Iterable[CartLine]) -> list[C
     return list(lines.values())
 
 
-def remove_old_carts(*, batch_max: int = OLD_CARTS_MAX) -> int:
+def remove_old_carts() -> int:
     """Remove one batch of guests' carts that were not changed for as long as `KEPT`. Returns how many."""
     old = Cart.objects.filter(buyer=None, changed_at__lt=Now() - KEPT).order_by("changed_at")
-    pks = list(old.values_list("pk", flat=True)[:batch_max])
+    pks = list(old.values_list("pk", flat=True)[:OLD_CARTS_MAX])
     # Asked again: a guest may have come back meanwhile.
     Cart.objects.filter(pk__in=pks, changed_at__lt=Now() - KEPT).delete()
     return len(pks)

@@ -26,14 +26,14 @@ FROM waiting WHERE document.id = waiting.id
 """
 
 
-def number_waiting(*, batch_max: int = BATCH_MAX) -> int:
+def number_waiting() -> int:
     """Number one batch of the documents that wait. Returns how many. Cheap if none waits."""
     if not Document.objects.filter(number=None).exists():
         return 0
     with transaction.atomic(), connection.cursor() as cursor:
         # A statement of its own: the next one sees what the holder before has committed.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        cursor.execute(NUMBER_WAITING, [batch_max])
+        cursor.execute(NUMBER_WAITING, [BATCH_MAX])
         count: int = cursor.rowcount
     return count
 

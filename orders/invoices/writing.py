@@ -78,12 +78,12 @@ def write_if_missing(*, order_id: int) -> bool:
     return True
 
 
-def write_missing(*, batch_max: int = BATCH_MAX) -> int:
+def write_missing() -> int:
     """Write one batch of invoices and notes that an older release has not written. Returns how many."""
     orders = Order.objects.filter(LACKS_INVOICE).order_by("ended_at").values_list("pk", flat=True)
-    count = sum(write_if_missing(order_id=order_id) for order_id in list(orders[:batch_max]))
+    count = sum(write_if_missing(order_id=order_id) for order_id in list(orders[:BATCH_MAX]))
     refunds = Refund.objects.filter(LACKS_NOTE, order__documents__kind=Kind.INVOICE).order_by("created_at")
-    for refund_id, order_id in list(refunds.values_list("pk", "order_id")[:batch_max]):
+    for refund_id, order_id in list(refunds.values_list("pk", "order_id")[:BATCH_MAX]):
         with transaction.atomic():
             Order.objects.select_for_update().get(pk=order_id)
             write_note(refund_id=refund_id)

@@ -22,10 +22,10 @@ def answer_canary(key: str) -> None:
     cache.set(key, True, CANARY_SECONDS)
 
 
-def silent_queues(*, seconds_max: float = SECONDS_MAX) -> list[str]:
+def silent_queues() -> list[str]:
     """The queues from which no worker took a message in this time. All of them if the broker or the cache is away."""
     run = uuid4()
-    give_up_s = time.monotonic() + (seconds_max if send(run) else 0.0)
+    give_up_s = time.monotonic() + (SECONDS_MAX if send(run) else 0.0)
     while (silent := waiting_queues(run)) and time.monotonic() < give_up_s:
         time.sleep(PAUSE_SECONDS)
     return silent

@@ -107,10 +107,10 @@ def stands(row: Served) -> bool:
     return Order.objects.filter(standing, pk=row.order_id).exists()
 
 
-def forget_old(*, batch_max: int = FORGOTTEN_MAX) -> int:
+def forget_old() -> int:
     """Remove a batch of claims of sales that are long over. Returns how many."""
     old = Served.objects.filter(item__sale__closes_at__lt=Now() - KEPT_AFTER_END)
-    count, _rows = Served.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:batch_max])).delete()
+    count, _rows = Served.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:FORGOTTEN_MAX])).delete()
     return count
 
 

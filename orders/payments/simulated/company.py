@@ -6,7 +6,6 @@ change is guarded by the page's status, and idempotent.
 
 import json
 import secrets
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -62,7 +61,7 @@ def note_card(*, reference: str, card: str) -> None:
 
 def pay(*, reference: str, delivery: str | None = None) -> bool:
     """The buyer pays. False if the page is no longer open."""
-    return change_status(reference, (Status.OPEN,), Status.CAPTURED, "captured", delivery)
+    return change_status(reference, Status.OPEN, Status.CAPTURED, "captured", delivery)
 
 
 def pay_slowly(*, reference: str, delivery: str | None = None) -> bool:
@@ -77,12 +76,12 @@ def pay_slowly(*, reference: str, delivery: str | None = None) -> bool:
 
 def decline(*, reference: str, delivery: str | None = None) -> bool:
     """The buyer's bank declines. False if the page is no longer open."""
-    return change_status(reference, (Status.OPEN,), Status.DECLINED, "declined", delivery)
+    return change_status(reference, Status.OPEN, Status.DECLINED, "declined", delivery)
 
 
 def expire(*, reference: str) -> bool:
     """Close the page for the shop. False if it was paid, or a payment is processing."""
-    if change_status(reference, (Status.OPEN,), Status.EXPIRED, "expired"):
+    if change_status(reference, Status.OPEN, Status.EXPIRED, "expired"):
         return True
     return SimulatedSession.objects.filter(
         reference=reference, status__in=(Status.EXPIRED, Status.DECLINED, Status.REFUNDED)
@@ -126,15 +125,13 @@ def finish_slow(*, batch_max: int) -> int:
     """Capture the slow payments whose money has arrived by now. Returns how many."""
     arrived = SimulatedSession.objects.filter(status=Status.PROCESSING, captures_at__lte=Now())
     references = list(arrived.order_by("captures_at").values_list("reference", flat=True)[:batch_max])
-    return sum(change_status(reference, (Status.PROCESSING,), Status.CAPTURED, "captured") for reference in references)
+    return sum(change_status(reference, Status.PROCESSING, Status.CAPTURED, "captured") for reference in references)
 
 
-def change_status(
-    reference: str, before: Iterable[Status], after: Status, kind: str, delivery: str | None = None
-) -> bool:
-    """Change the page's status if it is one of `before`, and queue the webhooks, in one transaction."""
+def change_status(reference: str, before: Status, after: Status, kind: str, delivery: str | None = None) -> bool:
+    """Change the page's status if it is `before`, and queue the webhooks, in one transaction."""
     with transaction.atomic(durable=True):
-        session = SimulatedSession.objects.select_for_update().filter(reference=reference, status__in=before).first()
+        session = SimulatedSession.objects.select_for_update().filter(reference=reference, status=before).first()
         if session is None:
             return False
         session.status = after

@@ -32,12 +32,12 @@ class NotDelivered(Exception):
     """The shop did not answer 2xx; the message has its answer."""
 
 
-def deliver_due(*, batch_max: int = BATCH_MAX) -> int:
+def deliver_due() -> int:
     """Deliver one batch of due messages. Returns how many the shop has accepted."""
-    company.finish_slow(batch_max=batch_max)
+    company.finish_slow(batch_max=BATCH_MAX)
     due = SimulatedMessage.objects.filter(delivered_at=None, deliver_at__lte=Now(), attempts__lt=ATTEMPTS_MAX)
     delivered = 0
-    for message in due.order_by("deliver_at", "pk")[:batch_max]:
+    for message in due.order_by("deliver_at", "pk")[:BATCH_MAX]:
         try:
             delivered += deliver(message=message)
         except OSError:
