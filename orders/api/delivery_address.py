@@ -21,8 +21,8 @@ from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import AddressSerializer
 from orders.shipping.address_texts import address_kept_text, is_address_taken
-from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
-from orders.shipping.order_address import only_country, store_address
+from orders.shipping.delivery_choice import DeliveryOutcome, countries_of, store_choice
+from orders.shipping.order_address import only_country
 from shop.http.base_view import JsonAPIView
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
@@ -110,10 +110,7 @@ def stored(order: Order, values: dict[str, str], *, method: str, billing: dict[s
     list(Order.objects.select_for_update().filter(pk=order.pk).values_list("pk"))
     if not store_billing(order_id=order.pk, values=billing):
         return DeliveryOutcome.FIXED
-    if choice_open(order):
-        outcome = store_delivery(order_id=order.pk, values=values, method=method)
-    else:
-        outcome = DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
+    outcome = store_choice(order, values=values, method=method)
     if outcome is not DeliveryOutcome.STORED:
         transaction.set_rollback(True)
     return outcome

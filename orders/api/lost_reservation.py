@@ -22,6 +22,7 @@ from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import receipts
 from seckill.passes.receipts import Receipt, ReceiptInvalid
+from seckill.reservation import unavailable
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
 from shop.http.compression import uncompressed
@@ -80,7 +81,7 @@ class ReceiptView(JsonAPIView):
         try:
             return answer_to(receipt)
         except StoreUnreachable:
-            return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+            return refusal(unavailable())
 
 
 def answer_to(receipt: Receipt) -> HttpResponse:
@@ -94,7 +95,7 @@ def answer_to(receipt: Receipt) -> HttpResponse:
     status = None if result is Readmission.UNAVAILABLE else status_of(receipt)
     if status is None:
         # Another fault has taken it in the meantime, or the item is being compared with its orders.
-        return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+        return refusal(unavailable())
     headers = {"Cache-Control": "no-store"}
     if result is Readmission.KNOWN:
         return Response(status, headers=headers)

@@ -1,6 +1,7 @@
 """The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 from uuid import UUID
@@ -38,13 +39,12 @@ from orders.payments.sessions import StartOutcome
 from orders.problem_codes import refusals
 from orders.shipping.address_texts import address_needed_text, address_taken_text
 from orders.shipping.delivery_choice import attach_default, must_choose
-from seckill import ledger
 from seckill.api.line_views import join_refusal
 from seckill.api.views import refusal
 from seckill.ledger_words import Departed, Joined
 from seckill.line.line_ledger import JoinAnswer, leave_line
-from seckill.outcomes import Outcome
 from seckill.passes.passes import item_id_of
+from seckill.reservation import unavailable
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
 from shop.http.compression import uncompressed
@@ -54,7 +54,7 @@ from shop.http.problems import problem
 from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.templatetags.amounts import money
-from shop.times.timestamps import now_ms, rfc3339, to_ms
+from shop.times.timestamps import rfc3339, to_ms
 
 # When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
@@ -85,7 +85,7 @@ class ReservationStatusView(APIView):
         try:
             body = find_status(buyer_id=cast(int, request.user.pk), reservation_id=reservation_id)
         except StoreUnreachable:
-            return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+            return refusal(unavailable())
         if body is None:
             raise Http404
         return Response(body, headers={"Cache-Control": "no-store"})
@@ -106,7 +106,7 @@ class ReservationStatusView(APIView):
                 return Response(status=204, headers={"Cache-Control": "no-store"})
             found = find_status(buyer_id=buyer_id, reservation_id=reservation_id)
         except StoreUnreachable:
-            return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+            return refusal(unavailable())
         if found is None:
             raise Http404
         return join_refusal(JoinAnswer(Joined.ALREADY_RESERVED))
@@ -194,13 +194,8 @@ class PayView(JsonAPIView):
         begun = idempotent_calls.begin(call)
         if begun.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
             return idempotent_calls.key_refused(begun.state)
-        try:
-            response = self.pay(request, order, key, asked=body.validated_data)
-        except BaseException:
-            idempotent_calls.give_up(call)
-            raise
-        end_call(call, response, answer=None)
-        return response
+        # A repeated call is answered anew.
+        return answer_once(call, lambda: self.pay(request, order, key, asked=body.validated_data), keeps_body=False)
 
     def pay(self, request: Request, order: Order, key: str, *, asked: dict[str, Any]) -> HttpResponse:
         provider_name = asked.get("provider")
@@ -262,13 +257,7 @@ class CancelView(JsonAPIView):
             return Response(begun.answer, headers={"Cache-Control": "no-store", REPLAYED_HEADER: "true"})
         if begun.state is not CallState.NEW:
             return idempotent_calls.key_refused(begun.state)
-        try:
-            response = self.cancel(request, order)
-        except BaseException:
-            idempotent_calls.give_up(call)
-            raise
-        end_call(call, response, answer=json_of(response))
-        return response
+        return answer_once(call, lambda: self.cancel(request, order), keeps_body=True)
 
     def cancel(self, request: Request, order: Order) -> HttpResponse:
         answer = cancelling.cancel(order=order, request=request._request)
@@ -286,12 +275,19 @@ def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") 
     return KeyedCall(owner=owner, key=key, fingerprint=fingerprint)
 
 
-def end_call(call: KeyedCall, response: HttpResponse, *, answer: Any) -> None:
-    """Keep the answer for repeated calls. A refusal is not kept."""
+def answer_once(call: KeyedCall, work: Callable[[], HttpResponse], *, keeps_body: bool) -> HttpResponse:
+    """Do the work of a new call, and keep its answer for repeated calls. A refusal is not kept."""
+    try:
+        response = work()
+    except BaseException:
+        idempotent_calls.give_up(call)
+        raise
     if response.status_code < 300:
-        idempotent_calls.finish(call, status=response.status_code, answer=answer)
+        body = json_of(response) if keeps_body else None
+        idempotent_calls.finish(call, status=response.status_code, answer=body)
     else:
         idempotent_calls.give_up(call)
+    return response
 
 
 def json_of(response: HttpResponse) -> Any:

@@ -15,15 +15,8 @@ from orders.invoices.billing import BILLING_FIELDS, BillingForm, store_billing
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
 from orders.shipping.address_texts import address_kept_text, is_address_taken
-from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_delivery
-from orders.shipping.order_address import (
-    CHANGEABLE,
-    DeliveryForm,
-    address_of,
-    as_initial,
-    likely_address,
-    store_address,
-)
+from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_choice
+from orders.shipping.order_address import CHANGEABLE, DeliveryForm, address_of, as_initial, likely_address
 from orders.shipping.shipping_prices import Choice, choice_in
 from shop.accounts.address_book import AddressBookFull, book_full_text, keep_address
 
@@ -58,7 +51,7 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     billing = BillingForm(request.POST if posted else None, initial=billing_of(request, order))
     if not posted or not all([form.is_valid(), billing.is_valid()]):
         return show(request, order, form, choice, billing)
-    outcome = store(order, form.values, choice)
+    outcome = store_choice(order, values=form.values, method=choice.method, seen_price_minor=choice.seen_price_minor)
     if outcome in REFUSALS:
         return show(request, order, form, choice, billing, refusal=str(REFUSALS[outcome]))
     # A page of the release before has no such fields.
@@ -97,14 +90,6 @@ REFUSALS = {
         "A price has changed since you last saw it. Please look at the new total."
     ),
 }
-
-
-def store(order: Order, values: dict[str, str], choice: Choice) -> DeliveryOutcome:
-    if choice_open(order):
-        return store_delivery(
-            order_id=order.pk, values=values, method=choice.method, seen_price_minor=choice.seen_price_minor
-        )
-    return DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
 
 
 def fixed_text() -> str:

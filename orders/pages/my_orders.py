@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from orders.api.orders import RECORD_LOST
 from orders.invoices.included_taxes import taxes_of
 from orders.life import cancelling
 from orders.life.cancelling import CancelOutcome
@@ -183,10 +184,7 @@ def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> Htt
 
 def why_not_payable(outcome: StartOutcome) -> str:
     if outcome is StartOutcome.RECORD_LOST:
-        return _(
-            "You may have paid for this order already, so we do not charge you again. "
-            "The shop will check it; please contact us."
-        )
+        return str(RECORD_LOST)
     if outcome is StartOutcome.TIME_OVER:
         return _("The payment deadline has passed.")
     if outcome is StartOutcome.ADDRESS_NEEDED:

@@ -80,6 +80,15 @@ def offers_of(order: Order, *, country: str) -> list[ShippingOffer]:
     return offers_for(country=country, weight_grams=weight_grams, total_minor=order.goods_minor)
 
 
+def store_choice(
+    order: Order, *, values: Mapping[str, str], method: str, seen_price_minor: int | None = None
+) -> DeliveryOutcome:
+    """Store the address and, while it can be chosen, the delivery."""
+    if choice_open(order):
+        return store_delivery(order_id=order.pk, values=values, method=method, seen_price_minor=seen_price_minor)
+    return DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
+
+
 def store_delivery(
     *, order_id: int, values: Mapping[str, str], method: str, seen_price_minor: int | None = None
 ) -> DeliveryOutcome:
