@@ -172,11 +172,15 @@ def return_unsold_units() -> int:
 @sweep(queue="expiry", every_seconds=1.0)
 def expire_overdue() -> int:
     """Put the units of unpaid orders past their deadline back on sale."""
-    started, count = time.monotonic(), 0
-    while time.monotonic() - started < BUDGET_SECONDS:
-        expired = lifecycle.expire_overdue()
-        count += expired
-        if not expired:
+    return repeat(lifecycle.expire_overdue)
+
+
+def repeat(step: Callable[[], int]) -> int:
+    """Take a step until nothing is left to do, or BUDGET_SECONDS are over. Returns how much was done."""
+    ends_s, count = time.monotonic() + BUDGET_SECONDS, 0
+    while done := step():
+        count += done
+        if time.monotonic() >= ends_s:
             break
     return count
 
@@ -271,13 +275,9 @@ def keep_sale_reports() -> int:
 @sweep(queue="celery", every_seconds=3600.0)
 def clear_old_rows() -> int:
     """Remove old carts of guests, old answers that were kept for repeated calls, and marks of addresses and cards."""
-    started, count = time.monotonic(), 0
-    while time.monotonic() - started < BUDGET_SECONDS:
-        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls() + one_for_each.forget_old()
-        count += removed
-        if not removed:
-            break
-    return count
+    return repeat(
+        lambda: cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls() + one_for_each.forget_old()
+    )
 
 
 @sweep(queue="mail", every_seconds=5.0)

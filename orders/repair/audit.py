@@ -155,8 +155,9 @@ def compare(*, item_id: int, report_progress: ReportProgress) -> Comparison:
         comparison.mismatched_totals.add("the item is not whole in the store, or it is not verified yet")
     totals = item_state.totals(item_id=item_id)
     comparison.quantity, comparison.left = totals.counted.get("quantity"), totals.counted.get("left")
-    comparison.hold_ms = expected_terms(item_id=item_id).hold_ms
-    comparison.mismatched_totals |= set(mismatches(item_id, totals))
+    terms = expected_terms(item_id=item_id)
+    comparison.hold_ms = terms.hold_ms
+    comparison.mismatched_totals |= set(mismatches(item_id, totals, expected=terms.quantity))
     for portion in item_state.all_holds(item_id=item_id):
         # Those that cannot be read are among the mismatched totals.
         compare_holds(comparison, {UUID(name): hold for name, hold in portion.items() if hold})
@@ -167,8 +168,8 @@ def compare(*, item_id: int, report_progress: ReportProgress) -> Comparison:
     return comparison
 
 
-def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
-    """Totals that do not add up, each as a sentence with the figures."""
+def mismatches(item_id: int, totals: item_state.Totals, *, expected: int | None) -> Iterator[str]:
+    """Totals that do not add up, each as a sentence with the figures. `expected` is PostgreSQL's quantity."""
     counted = totals.counted
     yield from (f"the hold {name} cannot be read" for name in totals.malformed)
     if {"held", "sold"} <= counted.keys():
@@ -189,7 +190,7 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
     yield from (
         f"buyer {buyer} has {in_holds} units in holds, the store counts {units}" for buyer, in_holds, units in wrong
     )
-    if counted.get("quantity") != (expected := expected_terms(item_id=item_id).quantity):
+    if counted.get("quantity") != expected:
         yield f"the store has a quantity of {counted.get('quantity')}, PostgreSQL of {expected}"
     # One statement, so that both figures are of the same moment.
     item = SaleItem.objects.annotate(

@@ -8,7 +8,7 @@ then to `KeptReport`, once.
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -143,13 +143,12 @@ def step_for_minutes(count: int) -> int:
 def with_earlier(sums: Sums, earlier: Sums) -> Sums:
     """Of each count of answers the larger one, since they never fall while the cache server has its data."""
     answers = {**(earlier.answers or {}), **(sums.answers or {})}
-    return Sums(
+    return replace(
+        sums,
         answers={
             item_id: larger((earlier.answers or {}).get(item_id, {}), counts) for item_id, counts in answers.items()
         },
-        step_minutes=sums.step_minutes,
         minutes=sums.minutes if len(sums.minutes) >= len(earlier.minutes) else earlier.minutes,
-        buyers=sums.buyers,
         countries=larger(earlier.countries, sums.countries),
         languages=larger(earlier.languages, sums.languages),
         # The room leaves the store.
@@ -165,16 +164,8 @@ def larger(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int
 
 def written(sums: Sums) -> dict[str, Any]:
     """Words that nobody was told are left out."""
-    return {
-        "answers": {item_id: +Counter(counts) for item_id, counts in (sums.answers or {}).items()},
-        "step_minutes": sums.step_minutes,
-        "minutes": sums.minutes,
-        "buyers": sums.buyers,
-        "countries": sums.countries,
-        "languages": sums.languages,
-        "arrivals": sums.arrivals,
-        "networks": sums.networks,
-    }
+    answers = {item_id: +Counter(counts) for item_id, counts in (sums.answers or {}).items()}
+    return {"answers": answers, "minutes": sums.minutes, **{name: getattr(sums, name) for name in KEPT_NAMES}}
 
 
 def read(kept: KeptReport) -> Sums:

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from django.utils import timezone
@@ -18,7 +18,6 @@ from orders.report.order_figures import Curve
 from seckill.live.answer_groups import GROUPS, group_names
 
 BARS_MAX = 60
-A_DAY = timedelta(days=1)
 # The theme reads its own colours; the others are those of the live board, on light and dark ground alike.
 COLOURS = {
     "yes": "#43a047",
