@@ -16,45 +16,43 @@ from seckill.models import Sale, SaleItem
 from seckill.staff.change_form import ChangeForm
 from seckill.staff.permissions import AboveBound
 from seckill.staff.publish_page import Risk
-from shop.staff.admin_base import StaffAdmin
+from seckill.staff.sale_admin import SaleAdmin
 
 
-def check_added_units(item: SaleItem) -> None:
-    """Raises AboveBound."""
-    if added_units_need_another(item):
-        raise AboveBound
+class WithApprovals(SaleAdmin):
+    """What is above a bound raises AboveBound; then another person is asked."""
 
+    def check_added_units(self, item: SaleItem) -> None:
+        if added_units_need_another(item):
+            raise AboveBound
 
-def check_publishing(sale: Sale) -> None:
-    """Raises AboveBound."""
-    if prices_need_another(sale.items.select_related("variant")):
-        raise AboveBound
+    def check_publishing(self, sale: Sale) -> None:
+        if prices_need_another(sale.items.select_related("variant")):
+            raise AboveBound
 
+    def ask_to_add_units(self, request: HttpRequest, item: SaleItem, form: ChangeForm) -> None:
+        """The form's token is the request's id, so a form sent twice asks once."""
+        sent = form.cleaned_data
+        asked = ask(
+            request_id=sent["token"],
+            kind=Kind.ADD_UNITS,
+            subject_id=item.pk,
+            subject=f"{name_of(item)} · {item.sale}",
+            details={"units": sent["units"], "sale_id": item.sale_id},
+            reason=sent["reason"],
+            asked_by=cast(User, request.user),
+        )
+        self.message_user(request, *said_of(asked))
 
-def ask_to_add_units(model_admin: StaffAdmin, request: HttpRequest, item: SaleItem, form: ChangeForm) -> None:
-    """The form's token is the request's id, so a form sent twice asks once."""
-    sent = form.cleaned_data
-    asked = ask(
-        request_id=sent["token"],
-        kind=Kind.ADD_UNITS,
-        subject_id=item.pk,
-        subject=f"{name_of(item)} · {item.sale}",
-        details={"units": sent["units"], "sale_id": item.sale_id},
-        reason=sent["reason"],
-        asked_by=cast(User, request.user),
-    )
-    model_admin.message_user(request, *said_of(asked))
-
-
-def ask_to_publish(model_admin: StaffAdmin, request: HttpRequest, sale: Sale, risks: Sequence[Risk]) -> None:
-    """The points that were confirmed are the reason."""
-    asked = ask(
-        request_id=uuid4(),
-        kind=Kind.PUBLISH,
-        subject_id=sale.pk,
-        subject=str(sale),
-        details={"terms": terms_of_draft(sale), "was_late": sale.opens_at <= timezone.now()},
-        reason=" ".join(str(risk.text) for risk in risks),
-        asked_by=cast(User, request.user),
-    )
-    model_admin.message_user(request, *said_of(asked))
+    def ask_to_publish(self, request: HttpRequest, sale: Sale, risks: Sequence[Risk]) -> None:
+        """The points that were confirmed are the reason."""
+        asked = ask(
+            request_id=uuid4(),
+            kind=Kind.PUBLISH,
+            subject_id=sale.pk,
+            subject=str(sale),
+            details={"terms": terms_of_draft(sale), "was_late": sale.opens_at <= timezone.now()},
+            reason=" ".join(str(risk.text) for risk in risks),
+            asked_by=cast(User, request.user),
+        )
+        self.message_user(request, *said_of(asked))

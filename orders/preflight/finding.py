@@ -5,8 +5,12 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from django.utils.functional import lazy
+from django.utils.timesince import timesince
 
-from shop.languages.kept_texts import Text, filled
+from shop.languages.kept_texts import Text, filled, in_readers_language
+
+chosen_text = lazy(in_readers_language, str)
+time_since = lazy(timesince, str)
 
 
 class Verdict(StrEnum):

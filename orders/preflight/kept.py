@@ -8,17 +8,14 @@ from uuid import UUID
 
 from django.core.cache import cache
 from django.utils import timezone
-from django.utils.functional import lazy
 
-from orders.preflight.finding import Finding, Verdict
+from orders.preflight.finding import Finding, Verdict, chosen_text
 from orders.preflight.preflight import LOOKS
-from shop.languages.kept_texts import in_each_language, in_readers_language
+from shop.languages.kept_texts import in_each_language
 
 # A person looks at a page meanwhile.
 RUN_SECONDS = 600
 RESULT_SECONDS = 7 * 24 * 3600
-
-chosen_text = lazy(in_readers_language, str)
 
 
 class Result(NamedTuple):

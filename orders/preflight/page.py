@@ -92,7 +92,7 @@ def before_publishing(sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
     return risks, {**context, "result": result, "verdict": verdict_on(result)}
 
 
-def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str, run: UUID, number: int) -> HttpResponse:
+def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: int, run: UUID, number: int) -> HttpResponse:
     """Make one look. The answer is its line for the page's script, else the page with all that is known."""
     sale = sale_of(model_admin, request, sale_id)
     if number > VERDICT:
@@ -113,7 +113,7 @@ def look(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str, run: UU
     return page(model_admin, request, sale, lines)
 
 
-def send_mail(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> HttpResponse:
+def send_mail(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: int) -> HttpResponse:
     """Have a worker send a mail to the one who asks, and begin a new run, whose look at the mails tells of it."""
     sale = sale_of(model_admin, request, sale_id)
     to = cast(User, request.user).email
@@ -133,9 +133,9 @@ def send_mail(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) ->
     return redirect("admin:seckill_sale_check_before_opening", sale.pk)
 
 
-def sale_of(model_admin: StaffAdmin, request: HttpRequest, sale_id: str) -> Sale:
+def sale_of(model_admin: StaffAdmin, request: HttpRequest, sale_id: int | str) -> Sale:
     with transaction.atomic():
-        sale: Sale | None = model_admin.get_object(request, sale_id)
+        sale: Sale | None = model_admin.get_object(request, str(sale_id))
     if sale is None:
         raise Http404
     if not model_admin.has_change_permission(request, sale):

@@ -6,15 +6,13 @@ from datetime import UTC, datetime
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import get_connection
 from django.utils import timezone
-from django.utils.functional import lazy
-from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider_choice import provider_named
 from orders.preflight.canaries import silent_queues
-from orders.preflight.finding import Finding, good, stop, warning
+from orders.preflight.finding import Finding, good, stop, time_since, warning
 from orders.preflight.trial_mail import last_trial
 from orders.repair.audit import last_result
 from seckill.models import Sale
@@ -22,8 +20,6 @@ from shop.background.outages import one_line
 
 # An audit runs every minute. After three of them are missed, beat or its worker does not run.
 AUDIT_AGE_SECONDS_MAX = 200
-
-time_since = lazy(timesince, str)
 
 
 def look_at_workers(_sale: Sale) -> Iterator[Finding]:

@@ -50,9 +50,9 @@ def judge_if_due(sale: Sale) -> bool:
         canaries.send(run)
         cache.set(run_key(sale.pk), str(run), RUN_SECONDS)
         return False
-    if canaries.waiting_queues(UUID(run)) and canaries.may_still_come(UUID(run)):
-        return False
     silent = canaries.waiting_queues(UUID(run))
+    if silent and canaries.may_still_come(UUID(run)):
+        return False
     found = {number: list(findings_of(look, sale, silent=silent)) for number, look in enumerate(LOOKS)}
     report(sale, keep_result(sale.pk, found), before)
     cache.delete(run_key(sale.pk))

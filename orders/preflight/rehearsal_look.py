@@ -5,11 +5,9 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.functional import lazy
-from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
-from orders.preflight.finding import Finding, Verdict, good, stop, warning
+from orders.preflight.finding import Finding, Verdict, good, stop, time_since, warning
 from orders.preflight.rehearsal_verdict import ENDINGS, worst_of
 from orders.rehearsal.plan import DRAW_HAS_NO_CROWD
 from orders.rehearsal.rehearsal_report import last_report
@@ -17,8 +15,6 @@ from seckill.models import Sale
 
 # Machines and settings change. An older one says little about those of now.
 FRESH = timedelta(days=7)
-
-time_since = lazy(timesince, str)
 
 
 def look_at_rehearsal(sale: Sale) -> Iterator[Finding]:

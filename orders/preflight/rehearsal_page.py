@@ -161,7 +161,7 @@ def options(*, stacked: bool) -> dict[str, Any]:
     }
 
 
-def progress(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> HttpResponse:
+def progress(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: int) -> HttpResponse:
     """The figures of the moment, as a part of the page. At the end the page is loaded anew."""
     sale = sale_of(model_admin, request, sale_id)
     end_silent()

@@ -7,15 +7,14 @@ from django.conf import settings
 from django.core.checks import ERROR, CheckMessage, run_checks
 from django.db import connection
 from django.utils import timezone
-from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
-from orders.preflight.finding import Finding, Verdict, good, listed, stop, warning
+from orders.preflight.finding import Finding, Verdict, chosen_text, good, listed, stop, warning
 from orders.repair.audit import audit
 from seckill.models import Sale
 from seckill.store.client import all_members, ask_member
-from shop.languages.kept_texts import Text, filled, in_readers_language
+from shop.languages.kept_texts import Text, filled
 
 # A clock of another server may be wrong by this much; then the countdowns of pages and mails are visibly wrong.
 CLOCKS_APART_SECONDS_MAX = 1.0
@@ -25,8 +24,6 @@ BYTES_FOR_A_UNIT = 300
 AUDIT_PATIENCE_SECONDS = 3.0
 # Checks with these ids are ours (shop/apps.py, seckill/apps.py, orders/apps.py) or Django's about security.
 CHECKS = ("shop.", "seckill.", "orders.", "security.")
-
-chosen_text = lazy(in_readers_language, str)
 
 
 def look_at_settings(_sale: Sale) -> Iterator[Finding]:
