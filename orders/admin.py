@@ -35,7 +35,6 @@ from orders.staff.mail_admin import MailAdmin
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_forms import NoteForm
 from orders.staff.order_page import OrderPage, possible_steps
-from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.order_sums import sums_table
 from orders.staff.order_timeline import timeline_of
 from orders.staff.payment_admin import PaymentEventAdmin
@@ -164,9 +163,6 @@ class OrderAdmin(WithOrderTables, OrderPage):
     # By their indexes. Any other order would sort all orders for each page.
     sortable_by = ("short_number", "created_at")
     list_select_related = ["buyer"]
-    # Without fields there would be no search box; `get_search_results` does the search.
-    search_fields = ["code"]
-    search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX
     inlines = [OrderLineInline, AddressInline]
     change_form_outer_after_template = "admin/orders/order/timeline.html"
@@ -191,11 +187,6 @@ class OrderAdmin(WithOrderTables, OrderPage):
             .annotate(**possible_steps())
         )
         return orders.filter(pk=object_id).first() if str(object_id).isdecimal() else None
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
-    ) -> tuple[QuerySet[Order], bool]:
-        return find_orders(queryset, search_term), False
 
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [

@@ -21,7 +21,6 @@ from orders.fulfilment.pick_list import pick_list, with_goods
 from orders.models import REFUNDS, SOLD, Order, OrderStatus, with_lines
 from orders.staff.bounded_choice import LISTED_MAX, limited_selection
 from orders.staff.order_actions import SHIP, OrderActions
-from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import link_to, may_see_orders
 
 # A parcel needs an address; the others wait for their buyers.
@@ -66,9 +65,6 @@ class OrderToPackAdmin(OrderActions):
     list_filter_submit = True
     list_max_show_all = LISTED_MAX
     sortable_by = ()
-    # Without fields there would be no search box; `get_search_results` does the search.
-    search_fields = ["code"]
-    search_help_text = SEARCH_HELP
     actions = ["print_pick_list", "print_packing_slips", "ship_orders"]
 
     def get_urls(self) -> list[URLPattern]:
@@ -82,11 +78,6 @@ class OrderToPackAdmin(OrderActions):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
         return orders.filter(status=OrderStatus.PAID).select_related("shipping_address").prefetch_related(with_lines())
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
-    ) -> tuple[QuerySet[Order], bool]:
-        return find_orders(queryset, search_term), False
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
         """Show the order's usual page."""

@@ -81,9 +81,6 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return may_see_approvals(request)
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         """Requests about orders are for those who may see orders, and those about sales likewise."""
         kinds = [Kind.REFUND] if may_see_orders(request) else []

@@ -1,7 +1,7 @@
 """Invoices and credit notes in the admin: read, printed, saved as PDF and exported. None can be changed."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -14,7 +14,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from import_export.fields import Field
-from import_export.resources import ModelResource
 
 from orders.invoices.invoice import invoice_of
 from orders.invoices.numbering import numbered
@@ -22,19 +21,10 @@ from orders.invoices.pages import file_of
 from orders.models import Document, Order
 from orders.models.document import PREFIXES
 from orders.staff.order_search import find_orders
-from orders.staff.order_table import TimeCell, TooManyOrders
+from orders.staff.order_table import Table, TimeCell, TooManyOrders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to, may_see_orders
 from shop.prices.money import to_text
 from shop.staff.table_pages import WithTables
-
-if TYPE_CHECKING:
-
-    class Table:
-        """django-import-export has no types."""
-
-        def export(self, queryset: Any = None, **options: Any) -> Any: ...
-else:
-    Table = ModelResource
 
 COLUMNS = [
     "number",
@@ -65,9 +55,9 @@ class DocumentTable(Table):
     issued_at = Field("issued_at", "issued_at", TimeCell())
     order = Field("order__shown_code", "order")
     corrects = Field(column_name="corrects")
-    buyer = Field(column_name="buyer")
-    country = Field(column_name="country")
-    vat_number = Field(column_name="vat_number")
+    buyer = Field("contents__buyer__name", "buyer")
+    country = Field("contents__buyer__country", "country")
+    vat_number = Field("contents__buyer__vat_number", "vat_number")
     tax = Field(column_name="tax")
     total = Field(column_name="total")
     currency = Field("currency", "currency")
@@ -98,15 +88,6 @@ class DocumentTable(Table):
         if invoice_id is None:
             return ""
         return self.numbers.get(invoice_id) or Document.objects.get(pk=invoice_id).shown_number
-
-    def dehydrate_buyer(self, document: Document) -> str:
-        return str(document.contents["buyer"].get("name", ""))
-
-    def dehydrate_country(self, document: Document) -> str:
-        return str(document.contents["buyer"].get("country", ""))
-
-    def dehydrate_vat_number(self, document: Document) -> str:
-        return str(document.contents["buyer"].get("vat_number", ""))
 
     def dehydrate_tax(self, document: Document) -> str:
         return signed_text(document, sum(tax for _percent, _gross, tax in document.contents["taxes"]))

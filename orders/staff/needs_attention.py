@@ -15,8 +15,8 @@ from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order
 from orders.staff.bounded_choice import limited_selection
-from orders.staff.order_search import SEARCH_HELP, find_orders
-from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
+from orders.staff.order_search import SearchedOrders
+from orders.staff.read_only_admin import amount_text, link_to
 from orders.staff.without_order import dead_letter_page
 
 EXPLANATIONS = {
@@ -111,7 +111,7 @@ class OrderToLookAt(Order):
 
 
 @admin.register(OrderToLookAt)
-class OrderToLookAtAdmin(ReadOnlyAdmin):
+class OrderToLookAtAdmin(SearchedOrders):
     """Read-only. The action `mark_resolved` removes an order from the list and writes into its history who did so."""
 
     list_title = gettext_lazy("Needs attention")
@@ -120,20 +120,12 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_filter = [ToDoFilter, "attention"]
     list_select_related = ["buyer"]
-    # Without fields there would be no search box; `get_search_results` does the search.
-    search_fields = ["code"]
-    search_help_text = SEARCH_HELP
     actions = ["mark_resolved"]
     list_before_template = "admin/orders/ordertolookat/other_lists.html"
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(partial(dead_letter_page, self))
         return [path("without-an-order/", view, name="orders_ordertolookat_dead_letters"), *super().get_urls()]
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
-    ) -> tuple[QuerySet[Order], bool]:
-        return find_orders(queryset, search_term), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)

@@ -24,8 +24,9 @@ from orders.approvals.approval_bounds import refund_needs_another
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
-from orders.staff.order_forms import ReceivedPaymentForm, ShipmentForm, forms_for
-from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
+from orders.staff.order_forms import ReceivedPaymentForm, ShipmentForm
+from orders.staff.order_search import SearchedOrders
+from orders.staff.read_only_admin import amount_text
 
 # How many of the skipped orders are named in the message.
 NAMED_MAX = 5
@@ -123,7 +124,7 @@ def refund_change(*, units_back: bool) -> StatusChange:
 REFUND = refund_change(units_back=False)
 
 
-class OrderActions(ReadOnlyAdmin):
+class OrderActions(SearchedOrders):
     """The actions. Those about money, and those that cannot be undone, ask first."""
 
     actions = ["record_payment", "ship_orders", "complete_orders", "cancel_orders", "refund_orders"]
@@ -133,8 +134,9 @@ class OrderActions(ReadOnlyAdmin):
         """Ask for amount and reference of each payment. If one is wrong, none is recorded."""
         choice = limited_selection(queryset, possible=PAYABLE)
         payable = with_contents(Order.objects.filter(PAYABLE, pk__in=choice.pks))
-        payments = forms_for(payable, data=request.POST if "confirmed" in request.POST else None)
-        if "confirmed" in request.POST and all(form.is_valid() for form in payments):
+        data = request.POST if "confirmed" in request.POST else None
+        payments = [ReceivedPaymentForm(order, data) for order in payable]
+        if data is not None and all(form.is_valid() for form in payments):
             received = {form.order.pk: form for form in payments}
 
             def pay(*, order_id: int) -> bool:

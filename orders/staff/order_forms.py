@@ -1,6 +1,5 @@
 """The forms on the page of an order: received payments, the parcel's tracking, and notes of staff."""
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -72,11 +71,6 @@ class ReceivedPaymentForm(forms.Form):
                 % {"amount": self.amount_due}
             )
         return amount
-
-
-def forms_for(orders: Iterable[Order], *, data: Any = None) -> list[ReceivedPaymentForm]:
-    """A form for each order; filled with `data` if something was sent."""
-    return [ReceivedPaymentForm(order, data) for order in orders]
 
 
 class TrackingForm(forms.Form):

@@ -17,7 +17,7 @@ from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import uuids_from, with_code
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
-KINDS = {
+KINDS: dict[str, Any] = {
     EventKind.CAPTURED: _("captured"),
     EventKind.DECLINED: _("declined"),
     EventKind.EXPIRED: _("expired"),
@@ -27,7 +27,7 @@ KINDS = {
     EventKind.REFUNDED_SO_FAR: _("refunded so far"),
 }
 
-OUTCOMES = {
+OUTCOMES: dict[str, Any] = {
     EventOutcome.DUPLICATE: _("duplicate"),
     EventOutcome.WAITING: _("waiting for its payment"),
     EventOutcome.NOTHING: _("no change"),
@@ -137,9 +137,9 @@ class PaymentEventAdmin(ReadOnlyAdmin):
 
 def kind_of(event: PaymentEvent) -> str:
     """A kind that this release does not know is shown unchanged."""
-    return str(next((words for kind, words in KINDS.items() if kind == event.kind), event.kind))
+    return str(KINDS.get(event.kind, event.kind))
 
 
 def outcome_of(event: PaymentEvent) -> str:
     known = event.outcome if event.applied_at else EventOutcome.WAITING
-    return str(next((words for outcome, words in OUTCOMES.items() if outcome == known), known))
+    return str(OUTCOMES.get(known, known))

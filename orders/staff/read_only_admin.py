@@ -34,30 +34,33 @@ def may_ship_orders(request: HttpRequest) -> bool:
     return request.user.has_perm("orders.ship_order") or may_manage_orders(request)
 
 
-class ReadOnlyAdmin(ModelAdmin):
+class ReadOnly:
+    """For staff who may see orders."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may_see_orders(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ReadOnlyAdmin(ReadOnly, ModelAdmin):
     """A list and pages for staff who may see orders."""
 
     list_filter_sheet = False
-    show_full_result_count = False
     view_on_site = False
 
     class Media:
         css = {"all": ["orders/staff.css"]}
 
-    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return may_see_orders(request)
-
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return may_see_orders(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return False
+        return self.has_view_permission(request)
 
     def has_manage_permission(self, request: HttpRequest) -> bool:
         return may_manage_orders(request)
@@ -77,24 +80,12 @@ class RowsOfThePage(FormSet):
         return list(getattr(self.instance, name).all())
 
 
-class ReadOnlyInline(TabularInline):
+class ReadOnlyInline(ReadOnly, TabularInline):
     """Read-only rows on the page of an order, which the page reads with it (`OrderAdmin.get_object`)."""
 
     extra = 0
     formset = RowsOfThePage
     hide_title = True
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return may_see_orders(request)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 def amount_text(minor: int, currency: str) -> str:

@@ -7,7 +7,7 @@ Lines are checked without a lock, and all orders are changed together at the end
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import ValidationError
@@ -15,24 +15,14 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from import_export.fields import Field
-from import_export.resources import ModelResource
-from import_export.widgets import Widget
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus
 from orders.staff.order_forms import TrackingForm, tracking_text
 from orders.staff.order_search import code_in
-from orders.staff.order_table import OrderLineTable
+from orders.staff.order_table import Cell, OrderLineTable, Table
 from orders.staff.read_only_admin import may_ship_orders
 from shop.staff.table_pages import WithTables
-
-if TYPE_CHECKING:
-    # django-import-export has no types.
-    class Table: ...
-
-    class Cell: ...
-else:
-    Table, Cell = ModelResource, Widget
 
 # Spreadsheet programs turn a long number into 3.40123E+17. Its last digits are lost.
 SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
