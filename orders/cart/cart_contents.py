@@ -49,34 +49,29 @@ class ShownLine:
         return stock_text(self.left)
 
     @property
+    def too_few_left(self) -> bool:
+        return self.is_sold and self.left < self.units
+
+    @property
+    def price_changed(self) -> bool:
+        return self.is_sold and self.seen_price_minor != self.unit_price_minor
+
+    @property
     def changes(self) -> list[LineChange]:
         if not self.is_sold:
             return [LineChange.NO_LONGER_SOLD]
-        found = [LineChange.TOO_FEW_LEFT] if self.left < self.units else []
-        return [*found, LineChange.PRICE_CHANGED] if self.seen_price_minor != self.unit_price_minor else found
+        found = [LineChange.TOO_FEW_LEFT] if self.too_few_left else []
+        return [*found, LineChange.PRICE_CHANGED] if self.price_changed else found
 
     @property
     def blocks(self) -> bool:
         """Whether the line cannot be bought as it is."""
-        return not self.is_sold or self.left < self.units
-
-    # For templates, which cannot compare with an enum's member.
-    @property
-    def no_longer_sold(self) -> bool:
-        return not self.is_sold
-
-    @property
-    def too_few_left(self) -> bool:
-        return LineChange.TOO_FEW_LEFT in self.changes
+        return not self.is_sold or self.too_few_left
 
     @property
     def is_bounded(self) -> bool:
         """Whether there are more units than one order may have of the product."""
         return self.left < min(self.units, self.variant.available)
-
-    @property
-    def price_changed(self) -> bool:
-        return LineChange.PRICE_CHANGED in self.changes
 
 
 @dataclass(frozen=True, slots=True)

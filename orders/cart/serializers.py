@@ -64,7 +64,7 @@ def shown_cart(contents: Contents, *, token: str | None) -> dict[str, Any]:
 
 
 def shown_line(line: ShownLine) -> dict[str, Any]:
-    price_changed = LineChange.PRICE_CHANGED in line.changes
+    old_price = to_text(minor=line.seen_price_minor, currency=settings.CURRENCY) if line.price_changed else None
     return {
         "sku": line.variant.sku,
         "product": line.variant.product.slug,
@@ -74,6 +74,6 @@ def shown_line(line: ShownLine) -> dict[str, Any]:
         "unit_price": to_text(minor=line.unit_price_minor, currency=settings.CURRENCY),
         "amount": to_text(minor=line.amount_minor, currency=settings.CURRENCY),
         "changes": [change.value for change in line.changes],
-        "old_unit_price": to_text(minor=line.seen_price_minor, currency=settings.CURRENCY) if price_changed else None,
-        "left": line.left if LineChange.TOO_FEW_LEFT in line.changes else None,
+        "old_unit_price": old_price,
+        "left": line.left if line.too_few_left else None,
     }

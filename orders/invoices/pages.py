@@ -29,7 +29,7 @@ def page(request: HttpRequest, number: UUID, document_id: int | None = None) -> 
 @login_required
 @require_safe
 def pdf(request: HttpRequest, number: UUID, document_id: int | None = None) -> HttpResponse:
-    return send_file(own_order(request, number), document_id)
+    return send_file(request, own_order(request, number), document_id)
 
 
 def show_invoice(request: HttpRequest, order: Order, document_id: int | None = None) -> HttpResponse:
@@ -44,7 +44,7 @@ def show_invoice(request: HttpRequest, order: Order, document_id: int | None = N
     return render(request, "orders/invoice/invoice.html", context)
 
 
-def send_file(order: Order, document_id: int | None = None) -> HttpResponse:
+def send_file(_request: HttpRequest, order: Order, document_id: int | None = None) -> HttpResponse:
     return file_of(document_of(order, document_id))
 
 

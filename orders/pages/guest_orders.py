@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from orders.guest_links import number_from
 from orders.invoices import pages as invoice_pages
 from orders.mails import sending
-from orders.models import Order
+from orders.models import Mail, Order
 from orders.pages import delivery_page, my_orders
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
@@ -49,18 +49,8 @@ order = require_safe(guests_own(my_orders.show_order))
 pay = READ_OR_SEND(guests_own(my_orders.start_payment))
 cancel = READ_OR_SEND(guests_own(my_orders.confirm_cancel))
 address = READ_OR_SEND(guests_own(delivery_page.ask_address))
-
-
-@require_safe
-@guests_own
-def invoice(request: HttpRequest, order: Order, document_id: int | None = None) -> HttpResponse:
-    return invoice_pages.show_invoice(request, order, document_id)
-
-
-@require_safe
-@guests_own
-def invoice_file(request: HttpRequest, order: Order, document_id: int | None = None) -> HttpResponse:
-    return invoice_pages.send_file(order, document_id)
+invoice = require_safe(guests_own(invoice_pages.show_invoice))
+invoice_file = require_safe(guests_own(invoice_pages.send_file))
 
 
 class FindForm(forms.Form):
@@ -77,7 +67,7 @@ class FindForm(forms.Form):
 def find(request: HttpRequest) -> HttpResponse:
     """Send the link to a guest's order by mail. The answer is the same whether there is such an order or not."""
     form = FindForm(request.POST or None)
-    if request.method != "POST" or not form.is_valid():
+    if not form.is_valid():
         return render(request, "orders/find.html", {"form": form, "sent": False})
     code, email = form.cleaned_data["code"], form.cleaned_data["email"]
     try:
@@ -87,5 +77,5 @@ def find(request: HttpRequest) -> HttpResponse:
         return limit_reached(request, error)
     found = Order.objects.filter(buyer=None, code=code, email__iexact=email).first()
     if found is not None:
-        sending.enqueue_link(order=found)
+        sending.enqueue_again(order=found, kind=Mail.Kind.LINK)
     return render(request, "orders/find.html", {"form": form, "sent": True})

@@ -14,7 +14,6 @@ from django.db.models import (
     F,
     IntegerField,
     Max,
-    Min,
     Q,
     QuerySet,
     Sum,
@@ -82,7 +81,6 @@ class ItemUnits:
 class Times:
     """Of the orders of a sale. None where there is no such order."""
 
-    first_at: datetime | None
     last_at: datetime | None
     pay_median: timedelta | None
     pay_p90: timedelta | None
@@ -148,7 +146,6 @@ def times_of(sale: Sale) -> Times:
     # `ended_at` of a paid order is when it was paid; of a refunded one, when it was refunded.
     still_paid = Q(order__status__in=SOLD)
     found = lines_of(sale).aggregate(
-        first_at=Min("order__reserved_at", filter=KEPT),
         last_at=Max("order__reserved_at", filter=KEPT),
         pay_median=Percentile(lasted("order__ended_at"), fraction=0.5, filter=still_paid),
         pay_p90=Percentile(lasted("order__ended_at"), fraction=0.9, filter=still_paid),

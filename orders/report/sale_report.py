@@ -58,10 +58,7 @@ class Report:
     faults: Sequence[Fault]
     more_stock: MoreStock | None
     winners: Winners
-
-    @property
-    def total(self) -> ItemUnits:
-        return sum((row.units for row in self.rows), ItemUnits())
+    total: ItemUnits
 
     @property
     def offered(self) -> int | None:
@@ -129,6 +126,7 @@ def report_of(sale: Sale) -> Report:
         )
         for item in items
     ]
+    total = sum(units.values(), ItemUnits())
     offered: Mapping[int, int | None] = {row.item.pk: row.offered for row in rows}
     return Report(
         sale=sale,
@@ -137,7 +135,8 @@ def report_of(sale: Sale) -> Report:
         times=times,
         curve=curve_of(sale, last_at=times.last_at, item_ids=[item.pk for item in items]),
         sums=sums,
-        faults=list(faults_of(sale, names=names, sums=sums, total=sum(units.values(), ItemUnits()), times=times)),
+        faults=list(faults_of(sale, names=names, sums=sums, total=total, times=times)),
         more_stock=with_twice_the_stock(offered=offered, units=units, answers=sums.answers or {}),
         winners=winners_of(sale),
+        total=total,
     )

@@ -58,14 +58,6 @@ class Row:
     item: SaleItem
     buyer: User | None
 
-    @property
-    def reservation(self) -> str:
-        return self.letter.fields.get("reservation", "")
-
-    @property
-    def units(self) -> str:
-        return self.letter.fields.get("units", "")
-
 
 def dead_letter_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     """The letters of all items whose sale is not long over, and the receipts of lost reservations.
