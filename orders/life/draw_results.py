@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from orders.mails import line_mails, sending
-from orders.models import LIVE, REFUNDS, SOLD, Mail, Order, OrderStatus
+from orders.models import ENDED_UNPAID, LIVE, REFUNDS, SOLD, Mail, Order, OrderStatus
 from seckill.models import LONGEST_HOLD, DrawEntry
 
 Status = DrawEntry.Status
@@ -16,7 +16,6 @@ Status = DrawEntry.Status
 BATCH_MAX = 200
 # A reservation becomes an order within seconds. Without one for so long, the store is asked again.
 WRITTEN_WITHIN = timedelta(minutes=1)
-ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
 # Its units went to the next. Units of a refund that stay sold went nowhere.
 ENDED = Q(status__in=ENDED_UNPAID) | Q(status__in=REFUNDS, units_back=True)
 

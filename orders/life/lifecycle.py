@@ -23,7 +23,7 @@ from orders.invoices.writing import write_invoice, write_note
 from orders.life import ended_unpaid
 from orders.life.settlement import settle_now
 from orders.mails import sending
-from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
+from orders.models import ENDED_UNPAID, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
 from orders.refund_records import RefundRequest, captured_payment, record, refundable_minor, units_left
 from orders.units.in_stock import move_units
 from orders.units.lost_payments import sold_in_the_store
@@ -288,9 +288,6 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
 
 
 # --- What payments change. The caller has locked the order, in the transaction that also updates the payment. ---
-
-# Orders that ended unpaid. A payment that arrives for them is refunded, and the order becomes refunded with it.
-ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
 
 
 def mark_paid(order: Order) -> None:

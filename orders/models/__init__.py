@@ -8,6 +8,7 @@ from orders.models.line_mail import LineMail
 from orders.models.mail import Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
+    ENDED_UNPAID,
     LIVE,
     REFUNDS,
     SOLD,
@@ -30,6 +31,7 @@ from orders.models.store_repair import StoreRepair
 __all__ = [
     "ATTENTION_TO_DO",
     "BY_HAND",
+    "ENDED_UNPAID",
     "LIVE",
     "REFUNDS",
     "SOLD",

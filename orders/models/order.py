@@ -57,6 +57,9 @@ SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)
 # Orders whose money goes back or went back, all of it.
 REFUNDS = (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED)
 
+# A payment that arrives for them is refunded, and the order becomes refunded with it; an expired one may be kept.
+ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
+
 # Orders that count in SaleItem.taken. Refunded orders count too where `units_back` is False.
 LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
 

@@ -21,7 +21,7 @@ from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import open_cart
 from orders.cart.cart_lines import AddOutcome, add_units
 from orders.cart.pages import why_not_all
-from orders.models import REFUNDS, Order, OrderStatus
+from orders.models import ENDED_UNPAID, REFUNDS, Order, OrderStatus
 from orders.pages.my_orders import orders_of, with_pictures
 from orders.payments.provider.names import chosen_providers
 from orders.shipping.carriers import tracking_url
@@ -35,7 +35,7 @@ STATES: dict[str, tuple[Any, tuple[OrderStatus, ...]]] = {
     "to_pay": (_("To pay"), (OrderStatus.AWAITING_PAYMENT,)),
     "on_the_way": (_("On the way"), (OrderStatus.PAID, OrderStatus.SHIPPED)),
     "completed": (_("Received"), (OrderStatus.COMPLETED,)),
-    "closed": (_("Closed"), (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)),
+    "closed": (_("Closed"), ENDED_UNPAID),
     "refunds": (_("Refunds"), REFUNDS),
 }
 

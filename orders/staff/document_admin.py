@@ -22,7 +22,7 @@ from orders.models import Document, Order
 from orders.models.document import PREFIXES
 from orders.staff.order_search import find_orders
 from orders.staff.order_table import Table, TimeCell, TooManyOrders
-from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to, may_see_orders
+from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to, may_see_orders, page_of
 from shop.prices.money import to_text
 from shop.staff.table_pages import WithTables
 
@@ -147,7 +147,7 @@ class DocumentAdmin(WithTables, ReadOnlyAdmin):
         context = {
             "invoice": invoice_of(document),
             "pdf_path": reverse("admin:orders_document_pdf", args=[document.pk]),
-            "back_path": reverse("admin:orders_order_change", args=[document.order_id]),
+            "back_path": page_of(document.order),
         }
         return TemplateResponse(request, "orders/invoice/invoice.html", context)
 

@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -141,16 +140,10 @@ class MailAdmin(ReadOnlyAdmin):
         what = {"kind": mail.get_kind_display(), "address": mail.order.contact_email}
         page = reverse("admin:orders_mail_change", args=[mail.pk])
         if request.method != "POST":
-            context = {
-                **self.admin_site.each_context(request),
-                "opts": self.opts,
-                "order": mail.order,
-                "form": forms.Form(),
-                "title": SEND_AGAIN,
-                "sentence": _("%(address)s gets this mail again: %(kind)s.") % what,
-                "back_url": page,
-            }
-            return TemplateResponse(request, "admin/orders/order/step.html", context)
+            sentence = _("%(address)s gets this mail again: %(kind)s.") % what
+            return self.ask_with_form(
+                request, mail.order, forms.Form(), title=SEND_AGAIN, sentence=sentence, back_url=page
+            )
         answer = sending.send_again(mail=mail)
         if answer in NOTES:
             self.message_user(request, str(NOTES[answer]), messages.WARNING)

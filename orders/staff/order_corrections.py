@@ -14,7 +14,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -29,6 +28,7 @@ from orders.shipping.order_address import CHANGEABLE, address_of, as_initial, on
 from orders.shipping.shipping_prices import countries_sent_to
 from orders.staff.order_actions import OrderActions
 from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
+from orders.staff.read_only_admin import page_of
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.addresses.countries import country_choices
 from shop.staff.address_admin import StaffAddressForm
@@ -97,7 +97,7 @@ class OrderCorrections(OrderActions):
             raise Http404
         initial = {"carrier": order.carrier, "tracking_number": order.tracking_number}
         form = TrackingForm(request.POST if request.method == "POST" else None, initial=initial)
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Tracking number"))
         lifecycle.correct_tracking(order_id=order.pk, **form.cleaned_data)
         self.log_change(request, order, tracking_text(form.cleaned_data) or _("Tracking number removed."))
@@ -108,7 +108,7 @@ class OrderCorrections(OrderActions):
         """Add a note, for packers too. A form that is sent twice adds one."""
         order = self.order_to_change(request, order_id, ships=True)
         form = NoteForm(request.POST if request.method == "POST" else None, initial={"note_id": uuid4()})
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Add a note"))
         note = {"order": order, "text": form.cleaned_data["text"], "made_by": cast(User, request.user)}
         OrderNote.objects.get_or_create(pk=form.cleaned_data["note_id"], defaults=note)
@@ -129,7 +129,7 @@ class OrderCorrections(OrderActions):
             self.message_user(request, said, messages.WARNING)
             return redirect(page_of(order))
         form = OrderAddressForm(order, request.POST if request.method == "POST" else None)
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Delivery address"))
         if names := form.changed_names:
             if not store_address(order_id=order.pk, values=form.cleaned_data):
@@ -146,7 +146,7 @@ class OrderCorrections(OrderActions):
         if order.buyer_id is not None:
             raise Http404
         form = EmailForm(request.POST if request.method == "POST" else None, initial={"email": order.email})
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Mail address"))
         email = form.cleaned_data["email"]
         with transaction.atomic():
@@ -169,24 +169,6 @@ class OrderCorrections(OrderActions):
             found.append(button(_("Mail address"), "email", order.pk))
         return found
 
-    def ask_with_form(
-        self, request: HttpRequest, order: Order, form: forms.BaseForm, *, title: str | Promise, sentence: str = ""
-    ) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "order": order,
-            "form": form,
-            "title": title,
-            "sentence": sentence,
-            "back_url": page_of(order),
-        }
-        return TemplateResponse(request, "admin/orders/order/step.html", context)
-
 
 def button(title: str | Promise, name: str, *target: object) -> dict[str, Any]:
     return {"title": title, "url": reverse(f"admin:orders_order_{name}", args=target)}
-
-
-def page_of(order: Order) -> str:
-    return reverse("admin:orders_order_change", args=[order.pk])

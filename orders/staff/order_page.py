@@ -28,10 +28,10 @@ from orders.staff.order_actions import (
     StatusChange,
     not_changed_text,
 )
-from orders.staff.order_corrections import OrderCorrections, button, page_of
+from orders.staff.order_corrections import OrderCorrections, button
 from orders.staff.order_forms import TrackingForm
 from orders.staff.order_refund import PaidBackForm, RefundForm, ask_another, history_of, make_refund
-from orders.staff.read_only_admin import amount_text
+from orders.staff.read_only_admin import amount_text, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class OrderPage(OrderCorrections):
     def ship(self, request: HttpRequest, order: Order) -> HttpResponse | None:
         """Ask for carrier and tracking number."""
         form = TrackingForm(request.POST if request.method == "POST" else None)
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             return self.ask_with_form(request, order, form, title=SHIP_TITLE, sentence=_("The goods have left."))
         if lifecycle.ship(order_id=order.pk, **form.cleaned_data):
             self.log_change(request, order, form.history)
@@ -92,7 +92,7 @@ class OrderPage(OrderCorrections):
         if request.method == "POST" and not form.left_minor:
             self.message_user(request, not_changed_text(REFUND, [order]), messages.WARNING)
             return None
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             sentence = _(
                 "Payments made through a payment company are refunded automatically. Payments that staff recorded "
                 "must be paid back by staff."
@@ -116,7 +116,7 @@ class OrderPage(OrderCorrections):
     def paid_back(self, request: HttpRequest, order: Order) -> HttpResponse | None:
         """Staff have paid the refunds back that no provider pays."""
         form = PaidBackForm(order, request.POST if request.method == "POST" else None)
-        if request.method != "POST" or not form.is_valid():
+        if not form.is_valid():
             sentence = _("You have paid %(amount)s back to the buyer.") % {"amount": form.owed_text}
             return self.ask_with_form(request, order, form, title=PAID_BACK_TITLE, sentence=sentence)
         sent = form.cleaned_data

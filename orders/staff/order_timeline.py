@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from orders.models import Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.models import ENDED_UNPAID, Mail, Order, Payment, PaymentEvent, Refund
 from orders.shipping.carriers import tracking_url
 from orders.staff.mail_admin import SEND_AGAIN, STATES, note_of, state_of
 from orders.staff.order_sums import refund_name
@@ -69,7 +69,7 @@ def of_the_order(order: Order) -> Iterator[Moment]:
         url = tracking_url(carrier=order.carrier, tracking_number=order.tracking_number)
         links = ((_("Follow the parcel"), url),) if url else ()
         yield Moment(order.shipped_at, _("Parcel sent"), parcel, tone="good", links=links, by_staff=True)
-    if order.ended_at and order.status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED):
+    if order.ended_at and order.status in ENDED_UNPAID:
         yield Moment(order.ended_at, capfirst(order.get_status_display()), tone="bad", by_staff=True)
 
 

@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.db import models
 from django.forms.models import BaseInlineFormSet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -68,6 +71,28 @@ class ReadOnlyAdmin(ReadOnly, ModelAdmin):
     def has_ship_permission(self, request: HttpRequest) -> bool:
         return may_ship_orders(request)
 
+    def ask_with_form(
+        self,
+        request: HttpRequest,
+        order: Order,
+        form: forms.BaseForm,
+        *,
+        title: str | Promise,
+        sentence: str = "",
+        back_url: str = "",
+    ) -> HttpResponse:
+        """Ask before a step about an order; `back_url` is the order's page if it is not given."""
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "order": order,
+            "form": form,
+            "title": title,
+            "sentence": sentence,
+            "back_url": back_url or page_of(order),
+        }
+        return TemplateResponse(request, "admin/orders/order/step.html", context)
+
 
 class RowsOfThePage(FormSet):
     """The rows that the page has read with its order, so that they are not read again."""
@@ -93,10 +118,13 @@ def amount_text(minor: int, currency: str) -> str:
     return f"{to_text(minor=minor, currency=currency)} {currency}"
 
 
+def page_of(order: Order) -> str:
+    return reverse("admin:orders_order_change", args=[order.pk])
+
+
 def link_to(order: Order) -> SafeString:
     """A link to the order's page."""
-    url = reverse("admin:orders_order_change", args=[order.pk])
-    return format_html('<a href="{}" class="text-link">{}</a>', url, order)
+    return format_html('<a href="{}" class="text-link">{}</a>', page_of(order), order)
 
 
 def link_to_buyer(order: Order) -> str:
