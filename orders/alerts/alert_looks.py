@@ -1,6 +1,6 @@
 """The events that staff are alerted to. Each is found in data that the shop keeps anyway."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -21,7 +21,7 @@ ALL = "all"
 STOCK = "stock"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Look:
     """What a look found: the alerts of a kind that are on, by their subjects with their titles, and those that are off.
 
@@ -30,17 +30,10 @@ class Look:
     """
 
     kind: AlertKind
-    on: Mapping[str, str]
-    off: Sequence[str] = ()
-    unknown: Sequence[str] = ()
-    says_rest: bool = False
-
-
-@dataclass(slots=True)
-class Found:
     on: dict[str, str] = field(default_factory=dict)
     off: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    says_rest: bool = False
 
 
 def sold_out() -> Look:
@@ -49,7 +42,7 @@ def sold_out() -> Look:
     running = running.filter(sale__opens_at__lte=Now(), sale__closes_at__gt=Now())
     items = {item.pk: item for item in running.select_related("sale", "variant__product").order_by("pk")}
     counters = ledger.read_many(item_ids=list(items)) if items else {}
-    found = Found()
+    found = Look(AlertKind.SOLD_OUT)
     for pk, item in items.items():
         known = counters.get(pk)
         if known is None:
@@ -58,7 +51,7 @@ def sold_out() -> Look:
             found.on[str(pk)] = f"{item.variant} · {item.sale}"
         else:
             found.off.append(str(pk))
-    return Look(AlertKind.SOLD_OUT, found.on, found.off, found.unknown)
+    return found
 
 
 def late_orders() -> Look:
@@ -70,7 +63,7 @@ def late_orders() -> Look:
     if wait_ms > bound_ms:
         return Look(AlertKind.LAG, {ALL: _("%(seconds)d seconds") % {"seconds": wait_ms // 1000}})
     is_over = wait_ms <= bound_ms / 2 and len(waits) == len(item_ids)
-    return Look(AlertKind.LAG, {}, unknown=[] if is_over else [ALL], says_rest=True)
+    return Look(AlertKind.LAG, unknown=[] if is_over else [ALL], says_rest=True)
 
 
 def differences() -> Look:
@@ -96,7 +89,7 @@ def sales_not_ready() -> Look:
     coming = Sale.objects.filter(published_at__isnull=False, opens_at__gt=Now(), opens_at__lte=Now() + BEFORE_OPENING)
     sales = {sale.pk: sale for sale in coming.order_by("pk")}
     results = last_results(sales) if sales else {}
-    found = Found()
+    found = Look(AlertKind.NOT_READY)
     for pk, sale in sales.items():
         result = results.get(pk)
         if result is None:
@@ -105,7 +98,7 @@ def sales_not_ready() -> Look:
             found.on[str(pk)] = str(sale)
         else:
             found.off.append(str(pk))
-    return Look(AlertKind.NOT_READY, found.on, found.off, found.unknown)
+    return found
 
 
 LOOKS: tuple[Callable[[], Look], ...] = (sold_out, late_orders, differences, failed_refunds, sales_not_ready)

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import override
+from django.utils.translation import gettext_lazy, override
 
 from orders.alerts.alert_looks import LOOKS, Look
 from orders.models import Alert, AlertKind, AlertMessage
@@ -79,7 +79,11 @@ def note_changes(look: Look) -> int:
             for subject in sorted(known.keys() - look.on.keys() - set(look.unknown))
             if end(look.kind, subject) and (look.says_rest or subject in look.off)
         ]
-        texts = [text(titles) for text, titles in ((BEGAN[look.kind], began), (OVER[look.kind], ended)) if titles]
+        texts = [
+            str(text) % {"what": listed(titles), "time": listed(titles)}
+            for text, titles in ((BEGAN[look.kind], began), (OVER[look.kind], ended))
+            if titles
+        ]
         messages = [message for text in texts for message in messages_of(text, look.kind)]
         AlertMessage.objects.bulk_create(messages)
         failpoints.reach("alerts.before_commit")
@@ -114,21 +118,18 @@ def listed(titles: Sequence[str]) -> str:
     return _("%(named)s and %(count)d more") % {"named": named, "count": others} if others > 0 else named
 
 
-BEGAN: dict[AlertKind, Callable[[Sequence[str]], str]] = {
-    AlertKind.SOLD_OUT: lambda titles: _("Sold out: %(what)s") % {"what": listed(titles)},
-    AlertKind.LAG: lambda titles: (
-        _("Reservations wait to become orders, the oldest for %(time)s.") % {"time": listed(titles)}
-    ),
-    AlertKind.DIFFERENCE: lambda titles: _("An audit found a difference: %(what)s") % {"what": listed(titles)},
-    AlertKind.REFUND_FAILED: lambda titles: _("Refund failed: %(what)s") % {"what": listed(titles)},
-    AlertKind.NOT_READY: lambda titles: (
-        _("Opens within the hour and is not ready: %(what)s") % {"what": listed(titles)}
-    ),
+# `time` says the same as `what`, for the one subject that is a time.
+BEGAN = {
+    AlertKind.SOLD_OUT: gettext_lazy("Sold out: %(what)s"),
+    AlertKind.LAG: gettext_lazy("Reservations wait to become orders, the oldest for %(time)s."),
+    AlertKind.DIFFERENCE: gettext_lazy("An audit found a difference: %(what)s"),
+    AlertKind.REFUND_FAILED: gettext_lazy("Refund failed: %(what)s"),
+    AlertKind.NOT_READY: gettext_lazy("Opens within the hour and is not ready: %(what)s"),
 }
-OVER: dict[AlertKind, Callable[[Sequence[str]], str]] = {
-    AlertKind.SOLD_OUT: lambda titles: _("Units are left again: %(what)s") % {"what": listed(titles)},
-    AlertKind.LAG: lambda _titles: _("Reservations become orders in time again."),
-    AlertKind.DIFFERENCE: lambda titles: _("The difference is gone: %(what)s") % {"what": listed(titles)},
-    AlertKind.REFUND_FAILED: lambda titles: _("The failed refund is dealt with: %(what)s") % {"what": listed(titles)},
-    AlertKind.NOT_READY: lambda titles: _("Ready now: %(what)s") % {"what": listed(titles)},
+OVER = {
+    AlertKind.SOLD_OUT: gettext_lazy("Units are left again: %(what)s"),
+    AlertKind.LAG: gettext_lazy("Reservations become orders in time again."),
+    AlertKind.DIFFERENCE: gettext_lazy("The difference is gone: %(what)s"),
+    AlertKind.REFUND_FAILED: gettext_lazy("The failed refund is dealt with: %(what)s"),
+    AlertKind.NOT_READY: gettext_lazy("Ready now: %(what)s"),
 }
