@@ -35,13 +35,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "items",
-            nargs="*",
-            type=int,
-            metavar="ITEM",
-            help="ids of sale items (default: all that can change)",
-        )
+        add_items(parser)
         parser.add_argument(
             "--patience",
             type=float,
@@ -76,6 +70,11 @@ class Command(BaseCommand):
         (self.stderr if options["json"] else self.stdout).write(verdict_on(audits))
         if any(found.comparison.problem_count for found in audits):
             sys.exit(1)
+
+
+def add_items(parser: ArgumentParser) -> None:
+    help_text = "ids of sale items (default: all that can change)"
+    parser.add_argument("items", nargs="*", type=int, metavar="ITEM", help=help_text)
 
 
 def away(error: StoreUnreachable | DatabaseError) -> str:

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         try:
             sale = Sale.objects.filter(pk=options["sale"]).first()
         except DatabaseError as error:
-            raise CommandError(f"PostgreSQL does not answer: {' '.join(str(error).split())}", returncode=2) from None
+            raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
         if sale is None:
             raise CommandError(f"No such sale: {options['sale']}.", returncode=2)
         if options["mail_to"]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from orders.life.intake import ServerReplaced
-from orders.management.commands.sale_audit import away, items_named, show_progress
+from orders.management.commands.sale_audit import add_items, away, items_named, show_progress
 from orders.repair.reconcile import StillDiffers, collect_lost_orders, reconcile
 from orders.repair.replaced_database import end_what_ended_in_the_store
 from orders.units.taken import accept_only
@@ -29,13 +29,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "items",
-            nargs="*",
-            type=int,
-            metavar="ITEM",
-            help="ids of sale items (default: all that can change)",
-        )
+        add_items(parser)
         parser.add_argument(
             "--from-nothing",
             action="store_true",
