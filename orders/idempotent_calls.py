@@ -19,7 +19,7 @@ from hashlib import blake2b, sha256
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
@@ -98,7 +98,7 @@ def run_once(call: KeyedCall, work: Callable[[], tuple[int, Any]], *, wait: bool
         with transaction.atomic():
             if not lock(call, wait=wait):
                 return CallResult(CallState.RUNNING)
-            known = IdempotentCall.objects.filter(owner=call.owner, key=call.key).first()
+            known = rows_of(call).first()
             if known is not None:
                 return result_of(known, call)
             status, answer = work()
@@ -123,7 +123,7 @@ def lock(call: KeyedCall, *, wait: bool) -> bool:
 def begin(call: KeyedCall) -> CallResult:
     """Note that the call is being made. NEW means: do the work, then call `finish` or `give_up`."""
     row = IdempotentCall(owner=call.owner, key=call.key, fingerprint=call.fingerprint)
-    same = IdempotentCall.objects.filter(owner=call.owner, key=call.key)
+    same = rows_of(call)
     if same.exists() or not is_inserted(row):
         known = same.first()
         if known is None:
@@ -149,13 +149,16 @@ def is_inserted(row: IdempotentCall) -> bool:
 
 def finish(call: KeyedCall, *, status: int, answer: Any) -> None:
     """Keep the answer for repeated calls."""
-    rows = IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None)
-    rows.update(status=status, answer=answer)
+    rows_of(call).filter(status=None).update(status=status, answer=answer)
 
 
 def give_up(call: KeyedCall) -> None:
     """The call was refused: the key may be used again."""
-    IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None).delete()
+    rows_of(call).filter(status=None).delete()
+
+
+def rows_of(call: KeyedCall) -> QuerySet[IdempotentCall]:
+    return IdempotentCall.objects.filter(owner=call.owner, key=call.key)
 
 
 def result_of(known: IdempotentCall, call: KeyedCall) -> CallResult:

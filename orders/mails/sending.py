@@ -69,11 +69,6 @@ def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind, refund: Refund | None 
     )
 
 
-def enqueue_link(*, order: Order) -> None:
-    """Queue the mail with the link to a guest's order, also where one was sent before."""
-    enqueue_again(order=order, kind=Mail.Kind.LINK)
-
-
 def enqueue_tracking(*, order: Order) -> None:
     """Queue a mail about the number that the order has now, unless the mail that it was shipped still waits: that one
     reads the number when it is sent.
@@ -85,6 +80,7 @@ def enqueue_tracking(*, order: Order) -> None:
 
 
 def enqueue_again(*, order: Order, kind: Mail.Kind) -> None:
+    """Queue a mail also where one of its kind was sent before."""
     Mail.objects.update_or_create(order=order, kind=kind, defaults=ANEW)
 
 
