@@ -1,6 +1,7 @@
 """Ways of sending, and the checkout, which makes an order of the cart."""
 
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -171,45 +172,31 @@ def count_checkout(request: HttpRequest, *, buyer_id: int | None) -> None:
 
 def refusal(placement: Placement) -> HttpResponse:
     """The problem that says why nothing was ordered, with the lines that changed."""
-    lines = [shown_line(line) for line in placement.lines]
-    if placement.outcome is PlaceOutcome.STOCK_CHANGED:
-        return problem(
-            status=409,
-            code="stock_changed",
-            title=_("The stock has changed"),
-            detail=_("Some products have fewer units left than you want, or are no longer sold. Nothing was ordered."),
-            lines=lines,
-        )
-    if placement.outcome is PlaceOutcome.PRICE_CHANGED:
-        return problem(
-            status=409,
-            code="price_changed",
-            title=_("A price has changed"),
-            detail=_("A price has changed since you last saw it. Nothing was ordered."),
-            lines=lines,
-        )
-    if placement.outcome is PlaceOutcome.SHIPPING_NOT_OFFERED:
-        return problem(
-            status=409,
-            code="shipping_not_offered",
-            title=_("Not sent this way"),
-            detail=_("The shop does not send this cart to this country in this way. Nothing was ordered."),
-        )
-    if placement.outcome is PlaceOutcome.TOO_MANY_UNPAID:
-        return problem(
-            status=409, code="too_many_unpaid", title=_("Too many unpaid orders"), detail=too_many_unpaid_text()
-        )
-    if placement.outcome is PlaceOutcome.GUESTS_WAIT:
-        return problem(
-            status=409,
-            code="guests_wait",
-            title=_("Guests must wait"),
-            detail=guests_wait_text(),
-            retry_after_seconds=GUESTS_RETRY_SECONDS,
-        )
-    return problem(
-        status=409, code="cart_empty", title=_("The cart is empty"), detail=_("There is nothing in the cart to order.")
-    )
+    outcome = placement.outcome
+    texts = {
+        PlaceOutcome.CART_EMPTY: (_("The cart is empty"), _("There is nothing in the cart to order.")),
+        PlaceOutcome.STOCK_CHANGED: (
+            _("The stock has changed"),
+            _("Some products have fewer units left than you want, or are no longer sold. Nothing was ordered."),
+        ),
+        PlaceOutcome.PRICE_CHANGED: (
+            _("A price has changed"),
+            _("A price has changed since you last saw it. Nothing was ordered."),
+        ),
+        PlaceOutcome.SHIPPING_NOT_OFFERED: (
+            _("Not sent this way"),
+            _("The shop does not send this cart to this country in this way. Nothing was ordered."),
+        ),
+        PlaceOutcome.TOO_MANY_UNPAID: (_("Too many unpaid orders"), too_many_unpaid_text()),
+        PlaceOutcome.GUESTS_WAIT: (_("Guests must wait"), guests_wait_text()),
+    }
+    title, detail = texts[outcome]
+    more: dict[str, Any] = {}
+    if outcome in (PlaceOutcome.STOCK_CHANGED, PlaceOutcome.PRICE_CHANGED):
+        more["lines"] = [shown_line(line) for line in placement.lines]
+    if outcome is PlaceOutcome.GUESTS_WAIT:
+        more["retry_after_seconds"] = GUESTS_RETRY_SECONDS
+    return problem(status=409, code=outcome.value, title=title, detail=detail, **more)
 
 
 def guests_wait_text() -> str:

@@ -40,9 +40,9 @@ class CheckoutForms:
         self,
         *,
         is_guest: bool,
-        countries: "frozenset[str] | None",
+        countries: frozenset[str] | None,
         data: Any = None,
-        initial: "dict[str, Any] | None" = None,
+        initial: dict[str, Any] | None = None,
     ) -> None:
         self.contact = ContactForm(data, initial=initial, is_guest=is_guest)
         self.address = DeliveryForm(data, initial=initial, countries=countries, has_book=not is_guest)
@@ -54,11 +54,3 @@ class CheckoutForms:
     @property
     def has_errors(self) -> bool:
         return bool(self.contact.errors or self.address.errors)
-
-    @property
-    def email(self) -> str:
-        return str(self.contact.cleaned_data.get("email", ""))
-
-    @property
-    def note(self) -> str:
-        return str(self.contact.cleaned_data["note"])

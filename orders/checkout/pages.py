@@ -23,7 +23,7 @@ from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
 from orders.pages.delivery_page import save_in_book
 from orders.shipping.order_address import as_initial, likely_address
-from orders.shipping.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, offers_for
+from orders.shipping.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, minor_in, offers_for
 from shop.accounts.address_book import addresses_of
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
@@ -123,8 +123,8 @@ def taxes_in(contents: Contents, offer: ShippingOffer | None) -> list[Any]:
 
 def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     """Place the order and go to it. A form that is sent twice makes one order, by its key."""
-    holder = holder_of(request)
-    choice, key, seen = choice_in(request.POST), request.POST.get("key", ""), request.POST.get("seen_total", "")
+    holder, contact = holder_of(request), forms.contact.cleaned_data
+    choice, key = choice_in(request.POST), request.POST.get("key", "")
     try:
         count_checkout(request, buyer_id=holder.buyer_id)
     except LimitReached as error:
@@ -132,15 +132,15 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     remember_language(request)
     asked = CheckoutRequest(
         holder=holder,
-        email=forms.email,
+        email=contact.get("email", ""),
         network=client_network(request),
         address=forms.address.values,
         shipping_method=choice.method,
         language=get_language() or settings.LANGUAGE_CODE,
-        note=forms.note,
-        billing_address=forms.contact.cleaned_data["billing_address"],
-        vat_number=forms.contact.cleaned_data["vat_number"],
-        seen_total_minor=int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else None,
+        note=contact["note"],
+        billing_address=contact["billing_address"],
+        vat_number=contact["vat_number"],
+        seen_total_minor=minor_in(request.POST.get("seen_total", "")),
         seen_shipping_minor=choice.seen_price_minor,
     )
     # The same key returns the same order, even if the form says something else.

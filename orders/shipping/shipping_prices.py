@@ -41,8 +41,12 @@ class Choice:
 
     @property
     def seen_price_minor(self) -> int | None:
-        price = self.shipping.partition(":")[2]
-        return int(price) if price.isascii() and price.isdigit() and len(price) < 16 else None
+        return minor_in(self.shipping.partition(":")[2])
+
+
+def minor_in(text: str) -> int | None:
+    """The amount that a form says was shown; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def choice_in(posted: QueryDict) -> Choice:

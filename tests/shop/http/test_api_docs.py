@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import translation
 from django.utils.html import escape
 
+from orders.checkout.placement import PlaceOutcome
 from orders.life.cancelling import CancelOutcome
 from orders.payments.sessions import StartOutcome
 from seckill.guards.pass_guards import Guard
@@ -65,6 +66,7 @@ def codes_of_problems() -> Iterator[str]:
     yield from Guard
     yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
     yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}
+    yield from set(PlaceOutcome) - {PlaceOutcome.PLACED}
     yield from OF_DRF
 
 
