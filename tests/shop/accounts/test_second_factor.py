@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from shop.languages.page_language import path_in
 from tests.steps.accounts import age_used_codes, enter_password, enter_password_again, latest_code_of, turn_on
+from tests.steps.shop import text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +40,7 @@ def test_the_admin_s_password_page_is_the_shop_s(as_manager: Client) -> None:
 def test_with_a_second_factor_the_password_is_not_enough(shop_manager: User, client: Client) -> None:
     enter_password(client)
     _secret, codes = turn_on(client)
+    assert "You have 10 recovery codes left." in text_of(client, "/accounts/2fa/")
     other = Client()
     assert enter_password(other) == "/accounts/2fa/authenticate/"
     assert other.get("/admin/").status_code == 302
@@ -46,6 +48,7 @@ def test_with_a_second_factor_the_password_is_not_enough(shop_manager: User, cli
     assert other.get("/admin/").status_code == 302
     assert other.post("/accounts/2fa/authenticate/", {"code": codes[0]})["Location"] == "/admin/"
     assert other.get("/admin/").status_code == 200
+    assert "You have 9 recovery codes left." in text_of(client, "/accounts/2fa/")
     again = Client()
     enter_password(again)
     assert again.post("/accounts/2fa/authenticate/", {"code": codes[0]}).status_code == 200  # good for once
