@@ -1,15 +1,19 @@
-"""What the shop has: products with one variant each and more ordinary units than any test needs, and items on sale."""
+"""What the shop has: products with one variant and more units than any test needs, items on sale, and its servers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from html import unescape
 from io import BytesIO
 from typing import Any
+from unittest import mock
 
+from django.conf import settings
 from django.core.files.base import ContentFile
-from django.db import connection
+from django.db import OperationalError, connection, connections
 from django.db.models import QuerySet
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import timezone
 from PIL import Image
 
@@ -122,6 +126,20 @@ def statements(client: Client, address: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     return len(captured)
+
+
+@contextmanager
+def server_away(name: str) -> Iterator[None]:
+    """`database`, `reservation_store` or `cache` takes no connections for the length of a `with`."""
+    if name == "database":
+        refused = OperationalError("connection refused")
+        with mock.patch.object(type(connections["default"]), "cursor", side_effect=refused):
+            yield
+    else:
+        alias = {"reservation_store": "seckill", "cache": "default"}[name]
+        nowhere = {**settings.CACHES[alias], "LOCATION": "redis://127.0.0.1:1/0"}
+        with override_settings(CACHES={**settings.CACHES, alias: nowhere}):
+            yield
 
 
 def text_of(client: Client, path: str, **headers: str) -> str:

@@ -3,16 +3,15 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import OperationalError, connection, connections
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django import DjangoAssertNumQueries, Settings
+from pytest_django import DjangoAssertNumQueries
 
 from orders.life import lifecycle
 from orders.models import Order
@@ -26,8 +25,7 @@ from shop.models import Product
 from tests.processes import wait_until
 from tests.steps.buying import order_of, reserve
 from tests.steps.drawing import drawn, entered, in_order, make_draw, swept
-from tests.steps.shop import make_item
-from tests.steps.store import store_away
+from tests.steps.shop import make_item, server_away
 from tests.steps.waiting_room import joined, open_now
 from web.board import figures
 from web.board.figures import SHOWN_SECONDS, WRITTEN_AFTER_SECONDS, Board
@@ -35,7 +33,6 @@ from web.board.figures import SHOWN_SECONDS, WRITTEN_AFTER_SECONDS, Board
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-ALIASES = {"cache": "default", "reservation_store": "seckill"}
 FIGURES = {"cache": "words", "reservation_store": "left", "database": "orders"}
 READERS = {"cache": "read_answers", "reservation_store": "read_units", "database": "read_orders"}
 
@@ -123,7 +120,7 @@ def test_the_figures_of_a_draw_are_as_many_statements_with_few_entries_as_with_m
 
 
 def test_a_waiting_room_shows_its_line_and_nothing_while_the_store_is_away(
-    product: Product, buyer: User, rival: User, settings: Settings
+    product: Product, buyer: User, rival: User
 ) -> None:
     item = make_item(product, opens_in_seconds=300, has_room=True)
     move_waiting_rooms()
@@ -184,44 +181,22 @@ def test_figures_that_one_process_made_are_shown_by_the_others_while_fresh(
     assert late.json() != made
 
 
-def test_without_the_cache_each_process_makes_its_own(
-    item: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_cache_each_process_makes_its_own(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "FRESH_SECONDS", 60.0)
     maker, other = (Board(sale_id=item.sale_id, item_ids=[item.pk]) for _ in range(2))
     made = maker.json()
     wait_until(lambda: figures.read_shared(item.sale_id) is not None, seconds_max=5)
-    with caches_away(settings, "default"):
+    with server_away("cache"):
         own = other.json()
     assert own != made
     assert away(json.loads(own)) == {"cache"}
 
 
-@contextmanager
-def caches_away(settings: Settings, alias: str) -> Iterator[None]:
-    former = store_away(settings, alias)
-    yield
-    settings.CACHES = former
-
-
-@contextmanager
-def database_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def refused(*_: object, **__: object) -> None:
-        raise OperationalError("connection refused")
-
-    with monkeypatch.context() as away:
-        away.setattr(type(connections["default"]), "cursor", refused)
-        yield
-
-
 @pytest.mark.parametrize("name", ["cache", "reservation_store", "database"])
-def test_while_a_server_is_away_it_shows_what_it_knew_and_of_when(
-    name: str, board: Board, running: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_a_server_is_away_it_shows_what_it_knew_and_of_when(name: str, board: Board, running: SaleItem) -> None:
     before = shown(board)
     late = Board(sale_id=running.sale_id, item_ids=[running.pk])
-    outage = database_away(monkeypatch) if name == "database" else caches_away(settings, ALIASES[name])
-    with outage:
+    with server_away(name):
         during, begun_late = shown(board), shown(late)
     wait_until(lambda: not away(shown(board)), seconds_max=30)
     assert (away(before), away(during), away(begun_late)) == (set(), {name}, {name})

@@ -6,19 +6,17 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connections
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, Settings
+from pytest_django import DjangoAssertNumQueries
 
 from orders.models import Attention, Order, OrderStatus
 from orders.preflight.finding import stop
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.buying import make_orders
-from tests.steps.shop import goods, make_item, make_product
+from tests.steps.shop import goods, make_item, make_product, server_away
 from tests.steps.staff import employee, was_checked
-from tests.steps.store import store_away
 from web.home import day_sums, home_figures, home_page
 from web.home.home_figures import Home
 
@@ -166,30 +164,19 @@ def test_past_days_are_summed_once_an_hour(
 
 @pytest.mark.parametrize("name", ["cache", "reservation_store", "database"])
 def test_while_a_server_is_away_an_open_page_shows_what_is_known(
-    as_manager: Client, running: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str
+    as_manager: Client, running: SaleItem, name: str
 ) -> None:
     token = token_in(as_manager.get(HOME).text)
-    if name == "database":
-        monkeypatch.setattr(type(connections["default"]), "cursor", refused)
-    else:
-        former = store_away(settings, {"cache": "default", "reservation_store": "seckill"}[name])
-    during = parts(Client(), token).text
-    if name == "database":
-        monkeypatch.undo()
-    else:
-        settings.CACHES = former
+    with server_away(name):
+        during = parts(Client(), token).text
     assert "does not answer" in words_of(during)
     assert "Spring sale" in during
     assert "sold 1 · held 1 · left 3" in during
 
 
-def refused(*_: object, **__: object) -> None:
-    raise OperationalError("connection refused")
-
-
-def test_a_sale_is_known_without_its_units(as_manager: Client, item: SaleItem, settings: Settings) -> None:
-    store_away(settings)
-    words = words_of(as_manager.get(HOME).text)
+def test_a_sale_is_known_without_its_units(as_manager: Client, item: SaleItem) -> None:
+    with server_away("reservation_store"):
+        words = words_of(as_manager.get(HOME).text)
     assert "Units not known" in words
     assert "The reservation store does not answer" in words
 
