@@ -1,13 +1,11 @@
-"""The frame of every page: signing up, the drawn picture, the countdown's text."""
+"""What pages show: the picture of a product, and how long something lasts."""
 
 import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.template import Context, Template
-from django.test import Client
 from django.utils import translation
 from pytest_django import Settings
 
@@ -16,27 +14,6 @@ from shop.times.time_left import duration, remaining
 from tests.steps.shop import add_picture
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.mark.parametrize("prefix", ["", "/zh-hans"])
-def test_a_newcomer_makes_an_account_and_is_signed_in(client: Client, prefix: str) -> None:
-    password = "a-good-long-password"
-    form = {"username": "newcomer", "email": "new@example.com", "password1": password, "password2": password}
-    assert client.get(f"{prefix}/accounts/signup/").status_code == 200
-    answer = client.post(f"{prefix}/accounts/signup/?next={prefix}/orders/", {**form, "next": f"{prefix}/orders/"})
-    assert answer["Location"] == f"{prefix}/orders/"
-    assert User.objects.filter(username="newcomer").exists()
-    assert client.get("/orders/").status_code == 200
-    client.post("/accounts/logout/")
-    assert client.get("/orders/").status_code == 302
-
-
-def test_every_page_of_the_accounts_has_the_frame_of_the_shop(client: Client, buyer: User) -> None:
-    for path in ("login", "signup", "password/reset", "inactive"):
-        assert 'class="brand"' in client.get(f"/accounts/{path}/").content.decode()
-    client.force_login(buyer)
-    for path in ("logout", "password/change", "email"):
-        assert 'class="brand"' in client.get(f"/accounts/{path}/").content.decode()
 
 
 def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product: Product) -> None:

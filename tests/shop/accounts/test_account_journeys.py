@@ -54,6 +54,12 @@ def test_a_link_to_confirm_works_in_another_browser_and_signs_nobody_in(client: 
     assert "This link does not work any more" in phone.get("/accounts/confirm-email/wrong:key/").content.decode()
 
 
+@pytest.mark.parametrize("path", ["/orders/", "/zh-hans/orders/"])
+def test_signing_up_leads_on_to_where_the_newcomer_was_going(client: Client, path: str) -> None:
+    form = {"username": "newcomer", "email": "new@example.com", "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post(f"/accounts/signup/?next={path}", {**form, "next": path})["Location"] == path
+
+
 def test_signing_up_wants_an_address_and_says_what_is_wrong(client: Client) -> None:
     page = sign_up(client, email="").content.decode()
     assert "This field is required." in page

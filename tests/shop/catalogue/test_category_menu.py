@@ -11,8 +11,14 @@ pytestmark = pytest.mark.django_db
 
 
 LINK, LINK_ZH = '<a href="/categories/tea/">Tea</a>', '<a href="/zh-hans/categories/tea/">茶</a>'
-OPEN = ("/", "/products/", "/search/", "/cart/", "/orders/find/", "/accounts/login/", "/accounts/signup/")
-OWN = ("/orders/", "/accounts/", "/accounts/addresses/", "/accounts/2fa/", "/accounts/password/change/")
+OPEN = (
+    *("/", "/products/", "/search/", "/cart/", "/orders/find/", "/accounts/login/", "/accounts/signup/"),
+    *("/accounts/password/reset/", "/accounts/inactive/"),
+)
+OWN = (
+    *("/orders/", "/accounts/", "/accounts/addresses/", "/accounts/2fa/", "/accounts/password/change/"),
+    *("/accounts/email/", "/accounts/logout/"),
+)
 
 
 @pytest.fixture(autouse=True)
