@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ def process_running(program: str, *, directory: Path) -> Process:
         log_path=directory / "worker.log",
         ready=lambda process: "up" in process.log_since_start(),
     )
+
+
+def watch_until(happened: Callable[[], bool], supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And stop it then."""
+
+    def stop_when_it_has() -> None:
+        if happened():
+            raise StopRequested
+        time.sleep(0.01)
+
+    with monkeypatch.context() as watching:
+        watching.setattr(supervisor, "pause", stop_when_it_has)
+        with pytest.raises(StopRequested):
+            supervisor.watch()
+    supervisor.stop()
 
 
 def test_a_process_that_keeps_dying_is_given_up_with_the_end_of_its_log(tmp_path: Path) -> None:
@@ -91,16 +107,7 @@ def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_
     supervisor = Supervisor(report=reported.append)
     supervisor.start(processes=[process])
 
-    def stop_after_five_comebacks() -> None:
-        if sum("answers again" in line for line in reported) == 5:
-            raise StopRequested
-        time.sleep(0.01)
-
-    monkeypatch.setattr(supervisor, "pause", stop_after_five_comebacks)
-    with pytest.raises(StopRequested):
-        supervisor.watch()
-    monkeypatch.undo()
-    supervisor.stop()
+    watch_until(lambda: sum("answers again" in line for line in reported) == 5, supervisor, monkeypatch)
 
     assert sum("it is started again in 0 s" in line for line in reported) == 5
     assert asked == [False, True] * 5
@@ -114,16 +121,7 @@ def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path, monk
     supervisor = Supervisor(report=reported.append)
     supervisor.start(processes=[process])
 
-    def stop_after_a_comeback() -> None:
-        if any("answers again" in line for line in reported):
-            raise StopRequested
-        time.sleep(0.01)
-
-    monkeypatch.setattr(supervisor, "pause", stop_after_a_comeback)
-    with pytest.raises(StopRequested):
-        supervisor.watch()
-    monkeypatch.undo()
-    supervisor.stop()
+    watch_until(lambda: any("answers again" in line for line in reported), supervisor, monkeypatch)
 
 
 @pytest.mark.slow

@@ -12,10 +12,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from shop.configuration.redis_address import StoreKind, read_address
+from shop.local.ports import free_ports
 from shop.local.postgres import DataUnusable
 from shop.local.process import POLL_SECONDS
 from shop.local.servers import EmbeddedServers
-from shop.local.stores import cluster_store as cluster_stores
 from shop.local.stores import replicated_store
 from shop.local.stores import sentinel_store as sentinel_stores
 from shop.local.stores.cluster_store import ClusterStore
@@ -216,22 +216,14 @@ def test_data_of_a_cluster_without_a_file_of_its_nodes_is_not_touched() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "module", "count"),
-    [(SentinelStore, sentinel_stores, 5), (ClusterStore, cluster_stores, 12)],
-    ids=["sentinel", "cluster"],
-)
-def test_a_port_taken_at_the_last_moment_is_replaced(
-    kind: type[ReplicatedStore], module: Any, count: int, server_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = kind(directory=server_directory, password="of-a-test")
+def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SentinelStore(directory=server_directory, password="of-a-test")
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", 0))
         stranger.listen()
         taken: int = stranger.getsockname()[1]
-        free = module.free_ports
-        choices = iter([[taken, *free(count=count - 1)], free(count=count)])
-        monkeypatch.setattr(module, "free_ports", lambda *, count: next(choices))
+        choices = iter([[taken, *free_ports(count=4)], free_ports(count=5)])
+        monkeypatch.setattr(sentinel_stores, "free_ports", lambda *, count: next(choices))
         store.start()
     try:
         assert taken not in [node.port for node in store.nodes]
