@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from seckill.store import durability
 from shop.local.wheel import wheel_program
 from shop.tasks import QUEUE
 from tests.deploy.layouts import compose_commands, documents, kubernetes_commands, manifests, rendered
-from tests.deploy.programs import DEPLOY, ROOT, check, program
+from tests.deploy.programs import DEPLOY, check, program
 from web.lanes import lanes
 from web.shells import RENDERING_THREADS
 
@@ -371,16 +370,3 @@ def test_compose_runs_two_web_servers_and_two_beats_read_only() -> None:
     for mount in COMPOSE["services"]["proxy"]["volumes"]:
         source = mount.partition(":")[0]
         assert source == "./tls" or (DEPLOY / source).exists(), source
-
-
-def test_the_links_of_the_yaml_files_to_documents_lead_somewhere() -> None:
-    for path in YAML_FILES:
-        for word in path.read_text().split():
-            if word.strip("().,").startswith("docs/"):
-                # tests/deploy/test_runbook.py compares the fragments.
-                assert (ROOT / word.strip("().,").partition("#")[0]).exists(), word
-
-
-def test_yaml_is_read_without_tags() -> None:
-    for path in YAML_FILES:
-        assert list(yaml.safe_load_all(path.read_text())), path
