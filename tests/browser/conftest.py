@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -136,16 +137,32 @@ def focus_by_tab(page: Page, name: str) -> None:
 ANY_SHOP = "http://127.0.0.1"
 
 
+def sign_in(context: BrowserContext, user: User) -> None:
+    """Without the form, for tests about something else."""
+    client = Client()
+    client.force_login(user)
+    names = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value}
+    # As after the form, which sets both.
+    names[sign_in_hint.COOKIE] = sign_in_hint.hint_of(str(user.pk))
+    context.add_cookies([{"name": name, "value": value, "url": ANY_SHOP} for name, value in names.items()])
+
+
+NewPage = Callable[..., Page]
+
+
 @pytest.fixture
-def sign_in() -> Callable[[BrowserContext, User], None]:
-    """Signs a browser in without the form, for tests about something else."""
+def new_page(browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[NewPage]:
+    """Opens pages in a browser with these options, which is closed after the test; of a user who is signed in, or not.
 
-    def sign_in(context: BrowserContext, user: User) -> None:
-        client = Client()
-        client.force_login(user)
-        names = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value}
-        # As after the form, which sets both.
-        names[sign_in_hint.COOKIE] = sign_in_hint.hint_of(str(user.pk))
-        context.add_cookies([{"name": name, "value": value, "url": ANY_SHOP} for name, value in names.items()])
+    Each page is of a visitor of its own, who is not that of the fixture `page`.
+    """
+    with ExitStack() as after_the_test:
 
-    return sign_in
+        def open_page(user: User | None = None, **options: Any) -> Page:
+            context = browser.new_context(**{**browser_context_args, **options})
+            after_the_test.callback(context.close)
+            if user is not None:
+                sign_in(context, user)
+            return context.new_page()
+
+        yield open_page

@@ -5,13 +5,10 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import console_errors_of
+from tests.browser.conftest import NewPage, console_errors_of
 from tests.processes import wait_until
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD = "a-good-long-password"
 
@@ -84,9 +81,8 @@ def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_passw
     expect(page.get_by_role("heading", level=1)).to_have_text("Hello, newcomer")
 
 
-def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(live_shop: str, browser: Browser) -> None:
-    phone = browser.new_context(viewport={"width": 360, "height": 740}, locale="zh-CN", is_mobile=True)
-    page = phone.new_page()
+def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(live_shop: str, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": 360, "height": 740}, locale="zh-CN", is_mobile=True)
     errors = console_errors_of(page)
     sign_up(page, live_shop, prefix="/zh-hans")
     page.goto(f"{live_shop}/zh-hans/accounts/addresses/new/")
@@ -102,4 +98,3 @@ def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(live
     page.get_by_role("button", name="删除").click()
     expect(page.get_by_text("地址已删除。")).to_be_visible()
     assert not errors
-    phone.close()

@@ -1,11 +1,8 @@
 """/api/docs/ in a real browser: complete, in order, and quiet."""
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from web.api_docs.examples import CALLS, CHAPTERS
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_documentation_opens_without_a_message_in_the_console(live_shop: str, page: Page) -> None:

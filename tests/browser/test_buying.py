@@ -3,13 +3,11 @@
 import json
 import re
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from orders.models import Order, OrderStatus
 from seckill import ledger
@@ -17,13 +15,9 @@ from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.browser.conftest import focus_by_tab
+from tests.browser.conftest import NewPage, focus_by_tab, sign_in
 from tests.browser.order_to_pay import open_order, order_to_pay
 from tests.steps.shop import make_item, make_product
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 
 def buy_all(item: SaleItem, rival: User) -> None:
@@ -88,9 +82,7 @@ SOLD_OUT = {
 }
 
 
-def test_sold_out_is_said_in_words_of_either_language(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, rival: User
-) -> None:
+def test_sold_out_is_said_in_words_of_either_language(live_shop: str, page: Page, buyer: User, rival: User) -> None:
     sign_in(page.context, buyer)
     for language, (title, detail) in SOLD_OUT.items():
         # Given the last unit, and a page that does not know yet what the rival has just done
@@ -119,7 +111,7 @@ def test_sold_out_is_said_in_words_of_either_language(
 
 
 def test_a_lost_answer_is_asked_for_again_and_reserves_once(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     # Given a connection that loses the first answer, though the shop has heard the call
     lost: list[Any] = []
@@ -146,11 +138,9 @@ def test_a_lost_answer_is_asked_for_again_and_reserves_once(
 
 
 def test_without_javascript_the_button_reserves_and_the_order_follows(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, new_page: NewPage, buyer: User, item: SaleItem
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, locale="zh-CN")
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, java_script_enabled=False, locale="zh-CN")
     page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
     expect(page.locator("[data-stock-text]")).to_have_text("剩余 5 件，共 5 件")
     # A page for everybody can have no token: its button leads to one that can.
@@ -159,11 +149,10 @@ def test_without_javascript_the_button_reserves_and_the_order_follows(
     page.click("[data-buy]")
     page.wait_for_url("**/zh-hans/orders/*/")
     expect(page.locator(".status")).to_have_text("待付款")
-    context.close()
 
 
 def test_a_buyer_who_is_signed_out_meanwhile_is_led_to_sign_in(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
     open_order(page, live_shop, order_to_pay(item, buyer))

@@ -3,15 +3,14 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from shop.models import Category, Product, Variant
+from tests.browser.conftest import NewPage
 from tests.steps.buying import ADDRESS
 from tests.steps.shop import make_product, variant_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-PHONE = {"width": 360, "height": 740}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_a_buyer_finds_a_product_and_chooses_a_variant(live_shop: str, page: Pag
 def test_price_and_stock_follow_the_choice_and_nothing_moves(
     live_shop: str, page: Page, shirt: Product, language: str, prices: tuple[str, str], stocks: tuple[str, str, str]
 ) -> None:
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.set_viewport_size(PHONE)
     page.goto(f"{live_shop}{language}/products/shirt/")
     price, stock = page.locator("[data-chosen-price]"), page.locator("[data-chosen-stock]")
     button = page.locator("[data-add]")
@@ -87,10 +86,9 @@ def test_price_and_stock_follow_the_choice_and_nothing_moves(
 
 
 def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
-    live_shop: str, browser: Browser, shirt: Product
+    live_shop: str, new_page: NewPage, shirt: Product
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport=PHONE)  # type: ignore[arg-type]
-    page = context.new_page()
+    page = new_page(java_script_enabled=False, viewport=PHONE)
     page.goto(f"{live_shop}/products/shirt/")
     expect(page.locator("[data-chosen-price]")).to_have_text("from CN¥299.00")
     expect(page.get_by_role("radio", name="L · CN¥319.00 Sold out")).to_be_disabled()
@@ -114,11 +112,10 @@ def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
     expect(page.locator(".status")).to_have_text("cancelled")
     variant.refresh_from_db()
     assert (variant.available, variant.held) == (3, 0)
-    context.close()
 
 
-def test_without_scripts_lists_are_filtered_and_sorted(live_shop: str, browser: Browser, shirt: Product) -> None:
-    page = browser.new_context(java_script_enabled=False, viewport=PHONE).new_page()  # type: ignore[arg-type]
+def test_without_scripts_lists_are_filtered_and_sorted(live_shop: str, new_page: NewPage, shirt: Product) -> None:
+    page = new_page(java_script_enabled=False, viewport=PHONE)
     page.goto(f"{live_shop}/products/")
     page.get_by_role("link", name="Filter", exact=True).click()
     page.get_by_label("Price from").fill("100")

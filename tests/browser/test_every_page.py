@@ -26,9 +26,6 @@ from tests.browser.screen import (
     width_on,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
 # The sum of Chrome's layout shifts, of which 0.1 counts as good. Nothing of ours has a reason to move.
 LAYOUT_SHIFT_MAX = 0.01
 

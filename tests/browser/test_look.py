@@ -1,20 +1,19 @@
 """What holds for some pages: nothing moves over a slow line, and the header is reached by keyboard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Route, ViewportSize, expect
+from playwright.sync_api import Browser, Route, ViewportSize, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.browser.conftest import NewPage, sign_in
 from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
 from tests.browser.slow_page import slow_pages
 from tests.steps.shop import make_item
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 # What the header of a visitor has on every page, in this order. Others, such as the categories, may stand between.
 HEADER = ["Skip to the content", "Stampede", "中文", "Sign in", "Sales", "My orders"]
@@ -68,12 +67,7 @@ def test_a_page_that_comes_in_two_parts_does_not_move(
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_the_place_in_a_waiting_room_moves_nothing_when_it_comes(
-    live_shop: str,
-    browser: Browser,
-    sign_in: Callable[[BrowserContext, User], None],
-    buyer: User,
-    width: int,
-    product: Product,
+    live_shop: str, browser: Browser, buyer: User, width: int, product: Product
 ) -> None:
     item = make_item(product, opens_in_seconds=300, has_room=True)
     with opened(browser, width=width) as page:
@@ -93,11 +87,10 @@ def test_the_place_in_a_waiting_room_moves_nothing_when_it_comes(
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
-    live_shop: str, browser: Browser, item: SaleItem, scripts: bool
+    live_shop: str, new_page: NewPage, item: SaleItem, scripts: bool
 ) -> None:
     viewport: ViewportSize = {"width": PHONE, "height": HEIGHT}
-    context = browser.new_context(viewport=viewport, locale="en-GB", java_script_enabled=scripts)
-    page = context.new_page()
+    page = new_page(viewport=viewport, java_script_enabled=scripts)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     reached: list[dict[str, Any]] = []
     while not reached or reached[-1]["name"] != "My orders":
@@ -115,7 +108,6 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
-    context.close()
 
 
 BORDERS = """() => Object.fromEntries([...document.querySelectorAll("main .field input")].map(

@@ -1,21 +1,15 @@
 """The whole ordinary purchase in a real browser: a guest on a phone in Chinese, a buyer on a desktop in English."""
 
 import re
-from collections.abc import Callable
 
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders.models import CartLine, Order, OrderStatus, ShippingMethod, ShippingPrice
-from tests.browser.conftest import width_of
+from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.processes import wait_until
 from tests.steps.buying import assert_stock_agrees
 from tests.steps.shop import goods, units_in
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 GUESTS_ORDER = re.compile(r"/orders/guest/[0-9a-f]{32}\.[\w-]+/")
 
@@ -40,12 +34,11 @@ def wait_until_paid(page: Page, text: str) -> None:
     wait_until(is_paid, seconds_max=40)
 
 
-def test_a_guest_buys_on_a_phone_in_chinese_without_javascript(live_shop: str, browser: Browser) -> None:
+def test_a_guest_buys_on_a_phone_in_chinese_without_javascript(live_shop: str, new_page: NewPage) -> None:
     tea, cup = goods("tea", price_minor=1000), goods("cup", price_minor=500)
-    phone = browser.new_context(
-        java_script_enabled=False, locale="zh-CN", viewport={"width": 360, "height": 740}, is_mobile=True
-    )
-    page, shop = phone.new_page(), f"{live_shop}/zh-hans"
+    viewport = {"width": 360, "height": 740}
+    page = new_page(java_script_enabled=False, locale="zh-CN", viewport=viewport, is_mobile=True)
+    shop = f"{live_shop}/zh-hans"
     put_in(page, shop, "tea", 1)
     put_in(page, shop, "cup", 1)
     # One more of the first line.
@@ -73,10 +66,9 @@ def test_a_guest_buys_on_a_phone_in_chinese_without_javascript(live_shop: str, b
     wait_until_paid(page, "已付款")
     for variant in (tea, cup):
         assert_stock_agrees(variant)
-    phone.close()
 
 
-def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, sign_in: SignIn, buyer: User) -> None:
+def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, buyer: User) -> None:
     goods("tea", price_minor=1000)
     for code, country, price_minor in (("near", "CN", 500), ("far", "DE", 9000)):
         method = ShippingMethod.objects.create(code=code, name=code.title(), countries=[country])

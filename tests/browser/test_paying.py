@@ -1,26 +1,20 @@
 """Paying and cancelling in a real browser: the payment page is another company's, and its word comes by webhook."""
 
 import re
-from collections.abc import Callable
 
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger
 from seckill.models import SaleItem
 from shop.models import Address, Product
-from tests.browser.conftest import width_of
+from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.browser.order_to_pay import fill_address, open_order, order_to_pay, start_payment
 from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.buying import ADDRESS
 from tests.steps.shop import make_item
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 AN_ORDER = re.compile(r"/orders/[0-9a-f-]{36}/(\?payment=\w+)?$")
 
@@ -74,7 +68,7 @@ def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
 
 
 def test_after_a_declined_payment_the_buyer_pays_with_another(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
     open_order(page, live_shop, order_to_pay(item, buyer))
@@ -89,7 +83,7 @@ def test_after_a_declined_payment_the_buyer_pays_with_another(
 
 
 def test_a_buyer_who_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
     open_order(page, live_shop, order_to_pay(item, buyer))
@@ -113,7 +107,7 @@ def test_a_buyer_who_walks_away_from_the_payment_page_goes_on_paying_on_the_same
 
 
 def test_cancelling_is_asked_once_and_can_be_done_by_keyboard(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
     open_order(page, live_shop, order_to_pay(item, buyer))
@@ -135,13 +129,11 @@ def test_cancelling_is_asked_once_and_can_be_done_by_keyboard(
 
 
 def test_without_javascript_and_on_a_phone_it_all_works_too(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, new_page: NewPage, buyer: User, item: SaleItem
 ) -> None:
-    phone = browser.new_context(
-        java_script_enabled=False, locale="zh-CN", viewport={"width": 360, "height": 740}, is_mobile=True
+    page = new_page(
+        buyer, java_script_enabled=False, locale="zh-CN", viewport={"width": 360, "height": 740}, is_mobile=True
     )
-    sign_in(phone, buyer)
-    page = phone.new_page()
     order, shop = order_to_pay(item, buyer), f"{live_shop}/zh-hans"
     open_order(page, shop, order)
     page.click("#cancel")
@@ -155,16 +147,13 @@ def test_without_javascript_and_on_a_phone_it_all_works_too(
         return page.locator(".status").text_content() == "已付款"
 
     wait_until(is_paid, seconds_max=30)
-    phone.close()
 
 
 def test_from_the_button_to_the_payment_page_on_a_phone(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, new_page: NewPage, buyer: User, item: SaleItem
 ) -> None:
     Address.objects.create(user=buyer, is_default=True, **ADDRESS)
-    phone = browser.new_context(viewport={"width": 390, "height": 844}, locale="zh-CN", is_mobile=True)
-    sign_in(phone, buyer)
-    page = phone.new_page()
+    page = new_page(buyer, viewport={"width": 390, "height": 844}, locale="zh-CN", is_mobile=True)
     seen: list[str] = []
     page.on("framenavigated", lambda frame: seen.append(frame.url))
     page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
@@ -177,7 +166,6 @@ def test_from_the_button_to_the_payment_page_on_a_phone(
     page.wait_for_url("**/pay/simulated/*/")
     assert not [url for url in seen if url.endswith("/address/")]
     assert Payment.objects.get().order == Order.objects.get()
-    phone.close()
 
 
 def asks_for_address(page: Page, live_shop: str, product: Product) -> Locator:
@@ -191,7 +179,7 @@ def asks_for_address(page: Page, live_shop: str, product: Product) -> Locator:
 
 
 def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     sign_in(page.context, buyer)
     asked = asks_for_address(page, live_shop, product)
@@ -216,7 +204,7 @@ def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
 
 
 def test_a_province_that_is_chosen_before_the_scripts_have_come_has_its_cities(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User
+    live_shop: str, page: Page, buyer: User
 ) -> None:
     sign_in(page.context, buyer)
     held: list[Route] = []
@@ -230,7 +218,7 @@ def test_a_province_that_is_chosen_before_the_scripts_have_come_has_its_cities(
 
 
 def test_an_address_that_is_saved_while_the_page_asks_is_heard_of(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     sign_in(page.context, buyer)
     asked = asks_for_address(page, live_shop, product)

@@ -1,19 +1,17 @@
 """The simulated payment page in a browser: on a phone, by keyboard, in Chinese, without JavaScript."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from seckill.models import SaleItem
+from tests.browser.conftest import NewPage, sign_in
 from tests.browser.order_to_pay import order_to_pay
 from tests.processes import wait_until
-
-SignIn = Callable[[BrowserContext, User], None]
 
 PHONE = {"width": 360, "height": 640}
 
@@ -25,12 +23,10 @@ def payment_page(item: SaleItem, buyer: User) -> Payment:
     return start.payment
 
 
-def test_a_payment_on_a_phone_by_keyboard(
-    live_shop: str, context: BrowserContext, page: Page, sign_in: SignIn, item: SaleItem, buyer: User
-) -> None:
+def test_a_payment_on_a_phone_by_keyboard(live_shop: str, page: Page, item: SaleItem, buyer: User) -> None:
     # Given the payment page of an order, on a small screen
     payment = payment_page(item, buyer)
-    sign_in(context, buyer)
+    sign_in(page.context, buyer)
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     page.goto(live_shop + payment.url)
     expect(page.get_by_role("heading", name="Simulated payment")).to_be_visible()
@@ -54,16 +50,13 @@ def test_a_payment_on_a_phone_by_keyboard(
 
 @pytest.mark.parametrize(("action", "status"), [("pay_slowly", OrderStatus.PAID), ("decline", "awaiting_payment")])
 def test_a_payment_in_chinese_without_javascript(
-    live_shop: str, browser: Browser, sign_in: SignIn, item: SaleItem, buyer: User, action: str, status: str
+    live_shop: str, new_page: NewPage, item: SaleItem, buyer: User, action: str, status: str
 ) -> None:
     payment = payment_page(item, buyer)
-    context = browser.new_context(java_script_enabled=False, locale="zh-CN", viewport=PHONE)  # type: ignore[arg-type]
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, java_script_enabled=False, locale="zh-CN", viewport=PHONE)
     page.goto(f"{live_shop}/zh-hans{payment.url}")
     expect(page.get_by_role("heading", name="模拟支付")).to_be_visible()
     page.locator(f"[value={action}]").click()
     expect(page).to_have_url(re.compile(payment.order.get_absolute_url()))
     wait_until(Payment.objects.filter(pk=payment.pk).exclude(status=Payment.Status.PENDING).exists, seconds_max=30)
     assert Order.objects.get().status == status
-    context.close()

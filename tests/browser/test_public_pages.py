@@ -2,26 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from orders.life import lifecycle
 from orders.models import Order
 from seckill.models import SaleItem
 from seckill.publication import publish_sale
 from shop.models import Product
-from tests.browser.conftest import focus_by_tab
+from tests.browser.conftest import NewPage, focus_by_tab, sign_in
 from tests.browser.order_to_pay import order_to_pay
 from tests.steps.shop import make_item, make_product, variant_of
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 
 def api_calls_of(page: Page) -> list[str]:
@@ -37,7 +31,7 @@ def api_calls_of(page: Page) -> list[str]:
 
 
 def test_the_header_says_who_is_signed_in_and_signs_out(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     # Given a visitor whom nobody asked for a name
     calls = api_calls_of(page)
@@ -69,9 +63,7 @@ def test_the_header_says_who_is_signed_in_and_signs_out(
     assert not [cookie for cookie in page.context.cookies() if cookie["name"] in ("sessionid", "signed_in")]
 
 
-def test_a_session_that_has_ended_is_noticed(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
-) -> None:
+def test_a_session_that_has_ended_is_noticed(live_shop: str, page: Page, buyer: User, item: SaleItem) -> None:
     sign_in(page.context, buyer)
     page.context.clear_cookies(name="sessionid")
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
@@ -91,7 +83,7 @@ def test_a_visitor_of_what_is_sold_out_is_offered_a_mail_and_no_sign_in(
 
 
 def test_a_buyer_who_signs_out_elsewhere_and_comes_back_sees_it(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
@@ -106,10 +98,9 @@ def test_a_buyer_who_signs_out_elsewhere_and_comes_back_sees_it(
     expect(page.locator("[data-buy]")).to_be_hidden()
 
 
-def test_the_language_of_the_browser_then_the_choice(live_shop: str, browser: Browser, item: SaleItem) -> None:
+def test_the_language_of_the_browser_then_the_choice(live_shop: str, new_page: NewPage, item: SaleItem) -> None:
     # Given a browser that reads Chinese, and opens the shop for the first time
-    context = browser.new_context(locale="zh-CN")
-    page = context.new_page()
+    page = new_page(locale="zh-CN")
     page.goto(f"{live_shop}/")
     page.wait_for_url(f"{live_shop}/zh-hans/")
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
@@ -123,12 +114,10 @@ def test_the_language_of_the_browser_then_the_choice(live_shop: str, browser: Br
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.wait_for_timeout(300)
     assert page.url == f"{live_shop}/"
-    context.close()
 
 
-def test_without_javascript_the_choice_is_remembered_too(live_shop: str, browser: Browser, item: SaleItem) -> None:
-    context = browser.new_context(locale="en-GB", java_script_enabled=False)
-    page = context.new_page()
+def test_without_javascript_the_choice_is_remembered_too(live_shop: str, new_page: NewPage, item: SaleItem) -> None:
+    page = new_page(java_script_enabled=False)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     page.click("button[value=zh-hans]")
     assert page.url == f"{live_shop}/zh-hans/sales/{item.sale_id}/"
@@ -138,15 +127,13 @@ def test_without_javascript_the_choice_is_remembered_too(live_shop: str, browser
     assert page.url == f"{live_shop}/"
     page.goto(f"{live_shop}/")
     assert page.url == f"{live_shop}/"
-    context.close()
 
 
 def test_without_javascript_a_visitor_signs_in_and_reserves_what_was_chosen(
-    live_shop: str, browser: Browser, buyer_with_password: User, product: Product
+    live_shop: str, new_page: NewPage, buyer_with_password: User, product: Product
 ) -> None:
     item = make_item(product, per_buyer_max=3)
-    context = browser.new_context(locale="en-GB", java_script_enabled=False, viewport={"width": 360, "height": 740})
-    page = context.new_page()
+    page = new_page(java_script_enabled=False, viewport={"width": 360, "height": 740})
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()
     page.select_option("[name=units]", "2")
@@ -158,7 +145,6 @@ def test_without_javascript_a_visitor_signs_in_and_reserves_what_was_chosen(
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
     assert Order.objects.get().lines.get().units == 2
-    context.close()
 
 
 def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
@@ -203,7 +189,7 @@ def note(sent: list[str], name: str, call: Request) -> None:
 
 
 def test_a_page_that_waited_for_the_opening_is_not_behind_a_press_after_it(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
+    live_shop: str, new_page: NewPage, buyer: User, rival: User, product: Product
 ) -> None:
     # Given a crowd, for which the shop wants eight seconds
     item = make_item(product, opens_in_seconds=15)
@@ -220,7 +206,7 @@ def test_a_page_that_waited_for_the_opening_is_not_behind_a_press_after_it(
     pages: list[Page] = []
     sent: list[str] = []
     for name, user, turn in (("buyer", buyer, 0.99), ("rival", rival, 0.0)):
-        page = browser.new_context(locale="en-GB").new_page()
+        page = new_page()
         page.route("**/live/", in_a_crowd)
         page.add_init_script(f"Math.random = () => {turn}")
         sign_in(page.context, user)
@@ -241,7 +227,6 @@ def test_a_page_that_waited_for_the_opening_is_not_behind_a_press_after_it(
     assert [name for at, name in enumerate(sent) if name not in sent[:at]] == ["buyer", "rival"]
     for page in pages:
         page.unroute_all(behavior="ignoreErrors")
-        page.context.close()
 
 
 def test_scripts_and_styles_are_cached_for_good(live_shop: str, page: Page, item: SaleItem) -> None:
@@ -257,7 +242,7 @@ def test_scripts_and_styles_are_cached_for_good(live_shop: str, page: Page, item
         assert headers.get("content-encoding") in ("gzip", "br") or int(headers["content-length"]) < 1000, url
 
 
-def test_the_header_stands_still_while_it_arrives(live_shop: str, page: Page, sign_in: SignIn, buyer: User) -> None:
+def test_the_header_stands_still_while_it_arrives(live_shop: str, page: Page, buyer: User) -> None:
     """A browser shows what it has of a page: a button without its word must not be higher than with it."""
     sign_in(page.context, buyer)
     address = f"{live_shop}/orders/"

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
@@ -18,16 +18,12 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
-from tests.browser.conftest import width_of
+from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.browser.order_to_pay import open_order, order_to_pay, start_payment
 from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.shop import make_item, make_product, variant_of
 from tests.steps.staff import change
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 MY_ORDERS = re.compile(r"/orders/$")
 
@@ -54,13 +50,11 @@ def choices(page: Page) -> list[str]:
     ],
 )
 def test_a_refusal_at_the_limit_says_how_many_are_still_possible(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product, prefix: str, words: str
+    live_shop: str, new_page: NewPage, buyer: User, product: Product, prefix: str, words: str
 ) -> None:
     # Given a page, and one of three units bought elsewhere since it was opened
     item = make_item(product, quantity=9, per_buyer_max=3)
-    context = browser.new_context(locale="en-GB", viewport={"width": 360, "height": 740})
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, viewport={"width": 360, "height": 740})
     with page.expect_response("**/api/v1/me/**"):
         open_sale(page, live_shop + prefix, item)
     assert choices(page) == ["1", "2", "3"]
@@ -77,11 +71,10 @@ def test_a_refusal_at_the_limit_says_how_many_are_still_possible(
     with page.expect_response("**/reservations/") as reserved:
         page.click("[data-buy]")
     assert reserved.value.json()["units"] == 2
-    context.close()
 
 
 def test_a_second_tab_shows_what_was_reserved_in_the_first(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, quantity=9, per_buyer_max=3)
     sign_in(page.context, buyer)
@@ -104,7 +97,7 @@ def test_a_second_tab_shows_what_was_reserved_in_the_first(
 
 
 def test_a_second_tab_does_not_believe_an_answer_from_before_the_reservation(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     # Given a second tab that has asked what the buyer has, and whose answer takes its time
     item = make_item(product, quantity=9, per_buyer_max=3)
@@ -129,7 +122,7 @@ def test_a_second_tab_does_not_believe_an_answer_from_before_the_reservation(
 
 
 def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the_buyer_has(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     # Given a first tab that reserves before it has heard what the buyer has
     item = make_item(product, quantity=9, per_buyer_max=3)
@@ -148,7 +141,7 @@ def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the
 
 
 def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_shows_both_items_that_it_reserved(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     # Given a page that waits for the start with two items: of one with fewer units than chosen at first,
     # of the other with a number that is typed
@@ -199,7 +192,7 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
 
 
 def test_a_page_that_waits_for_a_paused_sale_hears_that_it_is_over(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, opens_in_seconds=4)
     change(item, SaleChange.Kind.PAUSE)
@@ -215,7 +208,7 @@ def test_a_page_that_waits_for_a_paused_sale_hears_that_it_is_over(
 
 
 def test_a_refusal_does_not_stay_when_units_have_come_back(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, rival: User, product: Product
+    live_shop: str, page: Page, buyer: User, rival: User, product: Product
 ) -> None:
     # Given a page that says that nothing is left
     item = make_item(product, quantity=2, per_buyer_max=2)
@@ -238,7 +231,7 @@ def test_a_refusal_does_not_stay_when_units_have_come_back(
 
 
 def test_after_a_reload_an_order_that_went_on_is_not_said_to_be_held(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, per_buyer_max=2)
     sign_in(page.context, buyer)
@@ -264,13 +257,11 @@ def test_after_a_reload_an_order_that_went_on_is_not_said_to_be_held(
 
 
 def test_without_javascript_the_page_leads_through_the_sale(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, new_page: NewPage, buyer: User, product: Product
 ) -> None:
     # Given a browser without JavaScript, long before the opening
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-    context = browser.new_context(java_script_enabled=False, locale="en-GB", viewport={"width": 360, "height": 740})
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, java_script_enabled=False, viewport={"width": 360, "height": 740})
     open_sale(page, live_shop, item)
     for _ in range(2):
         expect(page.locator("[data-buy]")).to_have_text("Not open yet")
@@ -289,12 +280,9 @@ def test_without_javascript_the_page_leads_through_the_sale(
     page.wait_for_url("**/orders/*/?payment=returned")
     expect(page.locator(".order-state")).to_contain_text("This page updates automatically")
     expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
-    context.close()
 
 
-def test_an_expired_order_leads_back_to_its_item(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
-) -> None:
+def test_an_expired_order_leads_back_to_its_item(live_shop: str, page: Page, buyer: User, item: SaleItem) -> None:
     sign_in(page.context, buyer)
     order = order_to_pay(item, buyer)
     open_order(page, live_shop, order)
@@ -310,7 +298,7 @@ def test_an_expired_order_leads_back_to_its_item(
 
 
 def test_a_buyer_who_pays_late_sees_what_becomes_of_the_money(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     # Given a buyer who pays slowly, and whose deadline passes while the money is on its way
     sign_in(page.context, buyer)
@@ -328,7 +316,7 @@ def test_a_buyer_who_pays_late_sees_what_becomes_of_the_money(
 
 
 def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
     open_order(page, live_shop, order_to_pay(item, buyer))
@@ -342,10 +330,10 @@ def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
 
 @pytest.mark.parametrize(("prefix", "words"), [("", "Back at 10:15"), ("/zh-hans", "10:15 恢复")])
 def test_an_open_page_shows_the_note_of_a_pause_until_it_ends(
-    live_shop: str, browser: Browser, product: Product, prefix: str, words: str
+    live_shop: str, new_page: NewPage, product: Product, prefix: str, words: str
 ) -> None:
     item = make_item(product)
-    page = browser.new_context(viewport={"width": 360, "height": 740}).new_page()
+    page = new_page(viewport={"width": 360, "height": 740})
     page.goto(f"{live_shop}{prefix}/sales/{item.sale_id}/")
     note = page.locator("[data-pause-note]")
     expect(note).to_be_hidden()

@@ -1,19 +1,14 @@
 """A phone: what is asked for first comes first, and nothing is cut off."""
 
-from collections.abc import Callable
-
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from orders.models import OrderStatus
 from seckill.models import SaleItem
+from tests.browser.conftest import sign_in
 from tests.browser.screen import PHONE, opened
 from tests.steps.buying import make_orders
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 COLOURS_OF_INVOICE = """[...document.querySelectorAll(".invoice, .invoice *")].map((part) => {
     const { color, backgroundColor } = getComputedStyle(part);
@@ -44,7 +39,7 @@ def test_filters_open_above_the_products_and_sorting_needs_no_button(
 
 
 def test_the_button_of_a_sale_is_on_the_first_screen(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, browser: Browser, buyer: User, item: SaleItem
 ) -> None:
     with opened(browser, width=PHONE) as page:
         sign_in(page.context, buyer)
@@ -52,9 +47,7 @@ def test_the_button_of_a_sale_is_on_the_first_screen(
         expect(page.locator("[data-buy]")).to_be_in_viewport(ratio=1)
 
 
-def test_the_menu_of_the_account_shows_which_page_is_open(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User
-) -> None:
+def test_the_menu_of_the_account_shows_which_page_is_open(live_shop: str, browser: Browser, buyer: User) -> None:
     with opened(browser, width=PHONE) as page:
         sign_in(page.context, buyer)
         page.goto(f"{live_shop}/accounts/data/")
@@ -63,7 +56,7 @@ def test_the_menu_of_the_account_shows_which_page_is_open(
 
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
 def test_an_invoice_shows_all_its_figures_and_the_header_its_name(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, prefix: str
+    live_shop: str, browser: Browser, buyer: User, item: SaleItem, prefix: str
 ) -> None:
     (order,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.PAID)
     with opened(browser, width=PHONE) as page:

@@ -1,20 +1,18 @@
 """A time is said on the visitor's own clock and on the shop's, as soon as the page can be seen."""
 
 import re
-from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.browser.conftest import NewPage
 from tests.browser.screen import SHIFTS
 from tests.steps.shop import make_item
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 # Five hours and a half ahead of the shop's zone, which is UTC, all year long.
 KOLKATA = "Asia/Kolkata"
@@ -43,20 +41,18 @@ STANDS_BESIDE_ITS_TIME = """() => {
     ],
 )
 def test_a_visitor_far_away_reads_the_own_time_first_and_nothing_moves(
-    live_shop: str, browser: Browser, product: Product, prefix: str, words: str
+    live_shop: str, new_page: NewPage, product: Product, prefix: str, words: str
 ) -> None:
     sale = make_item(product, closes_in_seconds=5400).sale
     clocks = [clock(at, zone) for zone in (KOLKATA, "UTC") for at in (sale.opens_at, sale.closes_at)]
     expected = re.compile(words.format(*clocks).replace("–.*", " ?–.*"))
-    context = browser.new_context(timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
-    context.add_init_script(SHIFTS)
-    page = context.new_page()
+    page = new_page(timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
+    page.add_init_script(SHIFTS)
     for path in (f"{prefix}/sales/{sale.pk}/", f"{prefix}/"):
         page.goto(live_shop + path)
         expect(page.locator(".countdown").first).to_have_text(re.compile(r"1:[23]\d:\d\d"))
         expect(page.locator(".window time").first).to_have_text(expected)
         assert page.evaluate("window.shift") == 0, page.evaluate("window.moved")
-    context.close()
 
 
 def test_a_countdown_has_its_room_before_its_figures_come(live_shop: str, page: Page, product: Product) -> None:
@@ -76,29 +72,21 @@ def test_a_countdown_has_its_room_before_its_figures_come(live_shop: str, page: 
 
 
 def test_a_visitor_beside_the_shop_reads_one_time_and_one_without_scripts_the_shops(
-    live_shop: str, browser: Browser, item: SaleItem
+    live_shop: str, new_page: NewPage, item: SaleItem
 ) -> None:
     for scripts in (True, False):
-        context = browser.new_context(timezone_id="UTC" if scripts else KOLKATA, java_script_enabled=scripts)
-        page = context.new_page()
+        page = new_page(timezone_id="UTC" if scripts else KOLKATA, java_script_enabled=scripts)
         page.goto(f"{live_shop}/sales/{item.sale_id}/")
         text = page.locator(".window time").text_content() or ""
         assert clock(item.sale.opens_at, "UTC") in text
         assert (text.count("(UTC)"), "your time" in text) == (1, False)
-        context.close()
 
 
 def test_card_and_order_say_the_end_of_a_hold_on_the_same_clocks(
-    live_shop: str,
-    browser: Browser,
-    sign_in: Callable[[BrowserContext, User], None],
-    buyer: User,
-    product: Product,
+    live_shop: str, new_page: NewPage, buyer: User, product: Product
 ) -> None:
     item = make_item(product)
-    context = browser.new_context(timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     page.click("[data-buy]")
     on_card = re.findall(r"\d\d:\d\d(?= \()", page.locator(".outcome.reserved time").text_content() or "")
@@ -107,4 +95,3 @@ def test_card_and_order_say_the_end_of_a_hold_on_the_same_clocks(
     page.wait_for_url("**/orders/*/")
     on_order = page.locator("dt", has_text="To be paid by").locator("+ dd").text_content() or ""
     assert re.findall(r"\d\d:\d\d(?= \()", on_order) == on_card
-    context.close()

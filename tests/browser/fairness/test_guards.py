@@ -1,22 +1,17 @@
 """A sale with proof of work in a real browser: solved while the buyer waits, under the shop's content policy."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.browser.conftest import width_of
+from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.steps.guarding import guarded_by
 from tests.steps.shop import goods, make_item
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 
 @pytest.fixture
@@ -25,7 +20,7 @@ def proven(product: Product) -> SaleItem:
 
 
 def test_a_buyer_of_an_open_sale_has_a_proof_computed_and_has_reserved(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, proven: SaleItem
+    live_shop: str, page: Page, buyer: User, proven: SaleItem
 ) -> None:
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if "Content Security" in message.text else None)
@@ -37,9 +32,7 @@ def test_a_buyer_of_an_open_sale_has_a_proof_computed_and_has_reserved(
     assert not complaints
 
 
-def test_it_is_solved_before_the_opening(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
-) -> None:
+def test_it_is_solved_before_the_opening(live_shop: str, page: Page, buyer: User, product: Product) -> None:
     item = guarded_by(make_item(product, opens_in_seconds=120), proof_of_work=True)
     sign_in(page.context, buyer)
     with page.expect_response(lambda answer: "/passes/" in answer.url and answer.status == 201, timeout=90_000):
@@ -49,33 +42,23 @@ def test_it_is_solved_before_the_opening(
 
 @pytest.mark.parametrize(("opens_in_seconds", "button"), [(-60, "立即抢购"), (300, "自动抢购")])
 def test_a_rule_that_the_account_does_not_meet_is_said_in_words_while_there_is_time_to_meet_it(
-    live_shop: str,
-    browser: Browser,
-    sign_in: SignIn,
-    buyer: User,
-    product: Product,
-    opens_in_seconds: int,
-    button: str,
+    live_shop: str, new_page: NewPage, buyer: User, product: Product, opens_in_seconds: int, button: str
 ) -> None:
     item = guarded_by(make_item(product, opens_in_seconds=opens_in_seconds), needs_confirmed_mail=True)
-    context = browser.new_context(locale="zh-CN", viewport={"width": 390, "height": 800})
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, locale="zh-CN", viewport={"width": 390, "height": 800})
     page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
     page.click("[data-buy]")
     expect(page.locator("[data-outcome]")).to_contain_text("请先验证您的邮箱")
     expect(page.locator("[data-buy]")).to_have_text(button)
     assert width_of(page) == 390
-    context.close()
 
 
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
 def test_the_pages_of_reminders_fit_and_work_without_scripts(
-    live_shop: str, browser: Browser, product: Product, prefix: str
+    live_shop: str, new_page: NewPage, product: Product, prefix: str
 ) -> None:
     coming = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
-    page = context.new_page()
+    page = new_page(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page.goto(f"{live_shop}{prefix}/sales/{coming.sale_id}/")
     page.click(".before-opening a.button")
     page.fill("[name=email]", "li@example.com")
@@ -85,4 +68,3 @@ def test_the_pages_of_reminders_fit_and_work_without_scripts(
     page.goto(f"{live_shop}{prefix}{gone.get_absolute_url()}")
     page.click("a[href*='/reminders/variant/']")
     expect(page.locator("[name=email]")).to_be_visible()
-    context.close()

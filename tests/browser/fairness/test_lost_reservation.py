@@ -4,12 +4,11 @@ One that a buyer has who was signed out is not lost.
 """
 
 import json
-from collections.abc import Callable
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from orders.models import Order
 from seckill.ledger import Reservation
@@ -17,10 +16,8 @@ from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes, receipts
 from shop.times.timestamps import now_ms
+from tests.browser.conftest import NewPage, sign_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 STATUS = "**/api/v1/reservations/*/"
 RECEIPTS = "**/api/v1/receipts/"
 
@@ -35,7 +32,7 @@ def kept_receipts(page: Page) -> list[str]:
 
 
 def test_the_page_brings_the_receipt_of_a_lost_reservation(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     # Given a shop that does not know the reservation when it is first asked
     asked: list[str] = []
@@ -61,7 +58,7 @@ def test_the_page_brings_the_receipt_of_a_lost_reservation(
 
 
 def test_a_page_that_is_opened_later_brings_what_was_kept(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     # Given a reservation that is lost for good
     refusal = {"code": "reservation_lost", "title": "Lost", "detail": "Its units have gone."}
@@ -87,7 +84,7 @@ def test_a_page_that_is_opened_later_brings_what_was_kept(
 
 
 def test_a_buyer_who_was_signed_out_after_reserving_is_led_to_sign_in_and_has_the_order(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     # Given a session that ends before the call with the pass, which needs none
     def signed_out_meanwhile(route: Route) -> None:
@@ -115,19 +112,16 @@ def test_a_buyer_who_was_signed_out_after_reserving_is_led_to_sign_in_and_has_th
 
 @pytest.mark.parametrize(("language", "button"), [("", "Bring my reservation back"), ("zh-hans/", "恢复我的预留")])
 def test_without_javascript_a_button_brings_it_back(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, language: str, button: str
+    live_shop: str, new_page: NewPage, buyer: User, item: SaleItem, language: str, button: str
 ) -> None:
     # Given the address at which the buyer was waiting, of a reservation that the shop does not have
     pass_ = passes.Pass(item.pk, buyer.pk, passes.new_reservation_id(item.pk))
     told = Reservation(Outcome.RESERVED, 0, 1, now_ms() + 900_000, item.price_minor, "CNY")
     receipt = receipts.issue(pass_=pass_, reservation_id=str(pass_.reservation_id), reservation=told)
-    context = browser.new_context(java_script_enabled=False)
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer, java_script_enabled=False)
     page.goto(f"{live_shop}/{language}reservations/{pass_.reservation_id}/?receipt={receipt}")
 
     # When the buyer presses the button, then the order follows
     page.get_by_role("button", name=button).click()
     page.wait_for_url(f"**/{language}orders/*/")
     assert Order.objects.get().reservation_id == pass_.reservation_id
-    context.close()

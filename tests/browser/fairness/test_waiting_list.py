@@ -1,23 +1,18 @@
 """The waiting list on the sale's page: joining what is gone, the place, another device, leaving, units that come."""
 
-from collections.abc import Callable
-
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders.life import intake, lifecycle
 from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.browser.conftest import NewPage, sign_in
 from tests.browser.order_to_pay import order_to_pay
 from tests.steps.shop import make_item
 from tests.steps.waiting import join, waiting
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 
 @pytest.fixture
@@ -30,7 +25,7 @@ def item(product: Product, rival: User) -> SaleItem:
 
 
 @pytest.fixture
-def sale_page(page: Page, live_shop: str, sign_in: SignIn, buyer: User, item: SaleItem) -> Page:
+def sale_page(live_shop: str, page: Page, buyer: User, item: SaleItem) -> Page:
     page.set_viewport_size({"width": 390, "height": 844})
     sign_in(page.context, buyer)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
@@ -59,7 +54,7 @@ def test_a_buyer_who_joins_sees_the_place_and_gets_the_units(
 
 
 def test_another_session_and_another_device_show_the_place_and_leaving_ends_it_everywhere(
-    sale_page: Page, live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    sale_page: Page, live_shop: str, new_page: NewPage, buyer: User, item: SaleItem
 ) -> None:
     page = sale_page
     page.click("[data-line]")
@@ -71,9 +66,7 @@ def test_another_session_and_another_device_show_the_place_and_leaving_ends_it_e
     sign_in(page.context, buyer)
     page.reload()
     expect(page.locator("[data-outcome]")).to_contain_text(place)
-    phone = browser.new_context(locale="zh-CN")
-    sign_in(phone, buyer)
-    other = phone.new_page()
+    other = new_page(buyer, locale="zh-CN")
     other.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
     expect(other.locator("[data-outcome]")).to_contain_text("您排在候补第 1 位：1 × 龙井茶")
     other.click("[data-line]")
@@ -81,17 +74,14 @@ def test_another_session_and_another_device_show_the_place_and_leaving_ends_it_e
     expect(other.locator("[data-line]")).to_have_text("加入候补")
     assert waiting(item) == 0
     expect(page.locator("[data-outcome]")).to_contain_text("Your place in the waiting list has ended", timeout=15_000)
-    phone.close()
 
 
 def test_a_sale_without_a_line_offers_none(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
+    live_shop: str, new_page: NewPage, buyer: User, rival: User, product: Product
 ) -> None:
     item = make_item(product, quantity=1)
     order_to_pay(item, rival)
-    context = browser.new_context(locale="en-GB")
-    sign_in(context, buyer)
-    page = context.new_page()
+    page = new_page(buyer)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     expect(page.locator("[data-buy]")).to_be_visible()
     expect(page.locator("[data-line]")).to_have_count(0)

@@ -1,38 +1,29 @@
 """A waiting room in a browser: two tabs, one place, a call and a purchase; and the same without JavaScript."""
 
-from collections.abc import Callable
-
-import pytest
 from django.contrib.auth.models import User
 from django.utils.crypto import get_random_string
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from shop.models import Product
-from tests.browser.conftest import width_of
+from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.steps.guarding import guarded_by
 from tests.steps.shop import make_item, make_product
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 # The opening, the question that comes after it at a moment by chance, and the next sweep, on a busy machine.
 CALLED_MS = 60_000
 
 
 def test_pages_wait_for_their_places_and_go_on_when_they_are_called_with_javascript_and_without(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
+    live_shop: str, new_page: NewPage, buyer: User, rival: User, product: Product
 ) -> None:
     waiting = make_item(product, quantity=2, opens_in_seconds=15, has_room=True)
     # Given a buyer with the sale on a phone, in two tabs
-    phone = browser.new_context(locale="en-GB", viewport={"width": 360, "height": 740})
-    sign_in(phone, buyer)
-    tabs = phone.new_page(), phone.new_page()
+    phone = new_page(buyer, viewport={"width": 360, "height": 740})
+    tabs = phone, phone.context.new_page()
     for tab in tabs:
         tab.goto(f"{live_shop}/sales/{waiting.sale_id}/")
     # And a rival without JavaScript, whose page reloads itself
-    plain = browser.new_context(java_script_enabled=False)
-    sign_in(plain, rival)
-    page = plain.new_page()
+    page = new_page(rival, java_script_enabled=False)
     page.goto(f"{live_shop}/zh-hans/sales/{waiting.sale_id}/")
     page.click("text=进入等候室")
     page.click("text=开始排队")
@@ -41,24 +32,22 @@ def test_pages_wait_for_their_places_and_go_on_when_they_are_called_with_javascr
         expect(tab.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
         expect(tab.locator("[data-buy]")).to_have_text("Not your turn yet")
         expect(tab.locator("[data-buy]")).to_be_disabled()
-    assert width_of(tabs[0]) <= 360
+    assert width_of(phone) <= 360
     # When the sale has opened and the places are called
     for tab in tabs:
         expect(tab.locator("[data-room-headline]")).to_have_text("It is your turn", timeout=CALLED_MS)
     expect(page.locator(".room-headline")).to_have_text("轮到您了", timeout=CALLED_MS)
     # Then both reserve as in any other sale
-    tabs[0].click("[data-buy]")
-    expect(tabs[0].locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
+    phone.click("[data-buy]")
+    expect(phone.locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
     page.click("text=抢购 龙井茶")
     page.click("[data-buy]")
     # By way of the reservation's page, unless the worker was quicker.
     page.wait_for_url("**/orders/**")
-    for context in (phone, plain):
-        context.close()
 
 
 def test_a_place_is_asked_for_again_and_a_proof_computed_before_it_is_given(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = guarded_by(make_item(product, opens_in_seconds=300, has_room=True), proof_of_work=True)
     sign_in(page.context, buyer)
@@ -76,7 +65,7 @@ def test_a_place_is_asked_for_again_and_a_proof_computed_before_it_is_given(
 
 
 def test_a_page_says_when_the_room_opens_and_asks_at_once_when_it_is_shown_again(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, opens_in_seconds=300, has_room=True)
     other = make_product(slug="biluochun", name="Biluochun", price_minor=9900)
@@ -98,7 +87,7 @@ def test_a_page_says_when_the_room_opens_and_asks_at_once_when_it_is_shown_again
 
 
 def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, opens_in_seconds=300, has_room=True)
     sign_in(page.context, buyer)

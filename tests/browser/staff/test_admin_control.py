@@ -1,24 +1,19 @@
 """Staff change a running sale in a real browser: the preview follows what is typed and what buyers do meanwhile."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from seckill import ledger
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
+from tests.browser.conftest import NewPage, sign_in
 from tests.steps.shop import make_item
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 
 
 def reserve(item: SaleItem, buyer: User, *, units: int) -> None:
@@ -30,19 +25,12 @@ def figures_of_preview(page: Page) -> str:
 
 
 def test_the_preview_follows_typing_and_buyers_and_the_change_holds(
-    live_shop: str,
-    page: Page,
-    context: BrowserContext,
-    shop_manager: User,
-    buyer: User,
-    rival: User,
-    product: Product,
-    sign_in: SignIn,
+    live_shop: str, page: Page, shop_manager: User, buyer: User, rival: User, product: Product
 ) -> None:
     # Given a running sale of which two units are held, and its page
     item = make_item(product, quantity=10, per_buyer_max=5)
     reserve(item, buyer, units=2)
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
 
     # When the manager presses “Withdraw units” and types
@@ -70,10 +58,10 @@ def test_the_preview_follows_typing_and_buyers_and_the_change_holds(
 
 
 def test_the_preview_of_a_new_end_and_of_a_new_limit(
-    live_shop: str, page: Page, context: BrowserContext, shop_manager: User, product: Product, sign_in: SignIn
+    live_shop: str, page: Page, shop_manager: User, product: Product
 ) -> None:
     item = make_item(product)
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     control = f"{live_shop}/admin/seckill/sale/{item.sale_id}/control"
     page.goto(f"{control}/move_end/")
     expect(page.locator("[data-after=value]")).to_be_empty()
@@ -89,11 +77,11 @@ def test_the_preview_of_a_new_end_and_of_a_new_limit(
 
 
 def test_the_page_of_a_sale_follows_its_phase_and_offers_what_can_be_done_now(
-    live_shop: str, page: Page, context: BrowserContext, shop_manager: User, product: Product, sign_in: SignIn
+    live_shop: str, page: Page, shop_manager: User, product: Product
 ) -> None:
     # Given the page of a sale before its opening, and a name that somebody is typing
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
     phase, end_now = page.locator("[data-live-part=phase]"), page.get_by_role("link", name="End now")
     expect(phase).to_have_text("upcoming")
@@ -112,10 +100,10 @@ def test_the_page_of_a_sale_follows_its_phase_and_offers_what_can_be_done_now(
 
 
 def test_the_list_of_live_figures_follows_the_phase(
-    live_shop: str, page: Page, context: BrowserContext, shop_manager: User, product: Product, sign_in: SignIn
+    live_shop: str, page: Page, shop_manager: User, product: Product
 ) -> None:
     item = make_item(product)
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     page.goto(f"{live_shop}/admin/seckill/saleitem/")
     row = page.locator("#result_list tbody tr")
     expect(row).to_contain_text("open")
@@ -143,12 +131,10 @@ def test_the_page_of_a_buyer_follows_what_staff_do(live_shop: str, page: Page, p
 
 
 def test_without_javascript_a_sale_is_paused_too(
-    live_shop: str, browser: Browser, shop_manager: User, product: Product, sign_in: SignIn
+    live_shop: str, new_page: NewPage, shop_manager: User, product: Product
 ) -> None:
     item = make_item(product)
-    context = browser.new_context(java_script_enabled=False, locale="zh-CN")
-    sign_in(context, shop_manager)
-    page = context.new_page()
+    page = new_page(shop_manager, java_script_enabled=False, locale="zh-CN")
     page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
     page.get_by_role("link", name="暂停秒杀").click()
     page.get_by_label("原因").fill("价格有误")
@@ -158,4 +144,3 @@ def test_without_javascript_a_sale_is_paused_too(
     counters = ledger.read(item_id=item.pk)
     assert counters is not None
     assert counters.state == "paused"
-    context.close()

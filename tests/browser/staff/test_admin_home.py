@@ -1,33 +1,22 @@
 """The first page of the admin and the page of a sale in a real browser: they follow, and keep in sight what must be."""
 
-from collections.abc import Callable
-
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from seckill.models import SaleItem
+from tests.browser.conftest import sign_in
 from tests.steps.buying import make_orders, reserve
 from tests.steps.shop import goods
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 PATIENCE_MS = 60_000
 LAST_BAR = "canvas => window.Chart.getChart(canvas)?.data.datasets[0].data.at(-1)"
 
 
 def test_they_follow_and_keep_the_buttons_in_sight(
-    live_shop: str,
-    page: Page,
-    context: BrowserContext,
-    shop_manager: User,
-    buyer: User,
-    item: SaleItem,
-    sign_in: SignIn,
+    live_shop: str, page: Page, shop_manager: User, buyer: User, item: SaleItem
 ) -> None:
     # Given the first page, and its table of days that somebody has opened
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     page.goto(f"{live_shop}/admin/")
     today = page.locator("[data-part=today] dd").first
     canvas = page.locator("[data-chart=orders] canvas")

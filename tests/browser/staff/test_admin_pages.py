@@ -1,26 +1,23 @@
 """The admin's pages in a browser: axe finds nothing serious, nothing is wider than the screen, no script fails."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, Page
 
 from orders.models import Mail
 from orders.preflight.finding import stop
 from seckill.models import SaleItem
-from tests.browser.conftest import console_errors_of, width_of
+from tests.browser.conftest import console_errors_of, sign_in, width_of
 from tests.browser.screen import DESKTOP, HEIGHT, PHONE, opened, serious_faults, wait_until_quiet, width_on
 from tests.steps.buying import make_orders, with_address
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import was_checked, was_rehearsed
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 PAGES = (
     *("/admin/", "/admin/shop/", "/admin/orders/order/", "/admin/orders/mail/", "/admin/shop/customer/"),
     *("/admin/orders/order/{order}/change/", "/admin/orders/order/{order}/refund/now/"),
@@ -77,7 +74,6 @@ def pages_of(page: Page, shop: str, paths: list[str]) -> Iterator[str]:
 def test_the_pages_of_staff_are_for_everybody_and_fit(
     live_shop: str,
     browser: Browser,
-    sign_in: SignIn,
     shop_manager: User,
     paths: list[str],
     scheme: Literal["light", "dark"],
@@ -104,9 +100,7 @@ def test_the_pages_of_staff_are_for_everybody_and_fit(
     assert [error for error in errors if "403" not in error] == []
 
 
-def test_the_pages_on_which_rights_are_given_fit(
-    live_shop: str, browser: Browser, sign_in: SignIn, shop_manager: User
-) -> None:
+def test_the_pages_on_which_rights_are_given_fit(live_shop: str, browser: Browser, shop_manager: User) -> None:
     with opened(browser) as page:
         sign_in(page.context, shop_manager)
         for path in ("/admin/auth/group/add/", f"/admin/auth/user/{shop_manager.pk}/change/"):

@@ -1,7 +1,7 @@
 """Each server is killed in turn while somebody looks at the live board and Prometheus reads /metrics: both go on."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
@@ -10,12 +10,13 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import override_settings
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 from prometheus_client.parser import text_string_to_metric_families
 
 from seckill.models import SaleItem
 from shop.configuration.store_clients import redis_cache
 from shop.models import Product
+from tests.browser.conftest import sign_in
 from tests.deploy.programs import program
 from tests.embedded_servers import temporary_server_directory
 from tests.live_shop import live_shop
@@ -75,20 +76,14 @@ def scraped(shop: str) -> dict[str, float]:
 
 
 def test_the_board_and_the_figures_go_on_while_each_server_is_killed_in_turn(
-    servers: dict[str, OwnStore | OwnPostgres],
-    page: Page,
-    context: BrowserContext,
-    shop_manager: User,
-    sign_in: Callable[[BrowserContext, User], None],
-    product: Product,
-    pass_for: PassFor,
+    servers: dict[str, OwnStore | OwnPostgres], page: Page, shop_manager: User, product: Product, pass_for: PassFor
 ) -> None:
     store, cache = servers["reservation_store"], servers["cache"]
     assert isinstance(store, OwnStore)
     caches = {**settings.CACHES, "default": redis_cache(cache.url, timeout_seconds=0.9)}
     with override_settings(CACHES=caches), as_reservation_store(store), shop_on(servers["database"].url):
         item = make_item(product, quantity=3)
-        sign_in(context, shop_manager)
+        sign_in(page.context, shop_manager)
         buyer_pass = pass_for(shop_manager, item)
     addresses = {VARIABLES[name]: server.url for name, server in servers.items()}
     with live_shop(names=("web", "repair", "beat"), **addresses) as shop:

@@ -1,16 +1,15 @@
 """The live board of a sale in a real browser: it follows buyers, and says what it does not know."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from seckill.changes.journal import make_change
 from seckill.models import SaleChange, SaleItem
 from shop.models import Product
-from tests.browser.conftest import focus_by_tab, width_of
+from tests.browser.conftest import focus_by_tab, sign_in, width_of
 from tests.browser.screen import PHONE, opened, serious_faults
 from tests.live_shop import live_web
 from tests.processes import wait_until
@@ -24,7 +23,6 @@ from tests.steps.waiting_room import joined
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SignIn = Callable[[BrowserContext, User], None]
 PATIENCE_MS = 30_000
 
 
@@ -41,16 +39,10 @@ def open_board(page: Page, shop: str, item: SaleItem) -> None:
 
 
 def test_it_follows_buyers_and_changes(
-    live_shop: str,
-    page: Page,
-    context: BrowserContext,
-    shop_manager: User,
-    sign_in: SignIn,
-    on_sale: SaleItem,
-    pass_for: PassFor,
+    live_shop: str, page: Page, shop_manager: User, on_sale: SaleItem, pass_for: PassFor
 ) -> None:
     # Given a board, and five buyers who ask for three units
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     open_board(page, live_shop, on_sale)
     caller = Caller(live_shop, on_sale)
     expect(page.locator("[data-countdown]")).to_have_text(re.compile(r"^(1:00:00|5\d:\d\d)$"), timeout=PATIENCE_MS)
@@ -77,14 +69,7 @@ def test_it_follows_buyers_and_changes(
     ("scheme", "locale", "title"), [("light", "en-GB", "Live board"), ("dark", "zh-CN", "实时看板")]
 )
 def test_it_is_for_a_phone_and_for_everybody(
-    live_shop: str,
-    browser: Browser,
-    shop_manager: User,
-    sign_in: SignIn,
-    on_sale: SaleItem,
-    scheme: str,
-    locale: str,
-    title: str,
+    live_shop: str, browser: Browser, shop_manager: User, on_sale: SaleItem, scheme: str, locale: str, title: str
 ) -> None:
     with opened(browser, width=PHONE, scheme="dark" if scheme == "dark" else "light", locale=locale) as page:
         sign_in(page.context, shop_manager)
@@ -95,9 +80,9 @@ def test_it_is_for_a_phone_and_for_everybody(
 
 
 def test_it_goes_on_while_a_server_is_frozen(
-    page: Page, context: BrowserContext, shop_manager: User, sign_in: SignIn, on_sale: SaleItem, pass_for: PassFor
+    page: Page, shop_manager: User, on_sale: SaleItem, pass_for: PassFor
 ) -> None:
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     with ways_to_servers() as proxy, live_web(**through(proxy, *VARIABLES)) as shop:
         open_board(page, shop, on_sale)
         clock, away = page.locator("[data-clock]"), page.locator("[data-away]")
@@ -120,10 +105,8 @@ def test_it_goes_on_while_a_server_is_frozen(
         expect(page.locator("[data-sum=left]")).to_have_text("2", timeout=PATIENCE_MS)
 
 
-def test_it_shows_how_far_a_draw_is(
-    live_shop: str, page: Page, context: BrowserContext, shop_manager: User, sign_in: SignIn, product: Product
-) -> None:
-    sign_in(context, shop_manager)
+def test_it_shows_how_far_a_draw_is(live_shop: str, page: Page, shop_manager: User, product: Product) -> None:
+    sign_in(page.context, shop_manager)
     draw = make_draw(product, quantity=2)
     entered(draw, 3)
     page.goto(f"{live_shop}/admin/seckill/sale/{draw.sale_id}/board/")
@@ -138,15 +121,9 @@ def test_it_shows_how_far_a_draw_is(
 
 
 def test_it_shows_who_waits_in_a_room(
-    live_shop: str,
-    page: Page,
-    context: BrowserContext,
-    shop_manager: User,
-    sign_in: SignIn,
-    product: Product,
-    buyer: User,
+    live_shop: str, page: Page, shop_manager: User, product: Product, buyer: User
 ) -> None:
-    sign_in(context, shop_manager)
+    sign_in(page.context, shop_manager)
     room = make_item(product, opens_in_seconds=300, has_room=True)
     page.goto(f"{live_shop}/admin/seckill/sale/{room.sale_id}/board/")
     expect(page.locator("[data-more=room_state]")).to_have_text("moving", timeout=PATIENCE_MS)

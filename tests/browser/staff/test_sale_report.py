@@ -1,10 +1,7 @@
 """The report of a sale in a real browser: its charts are drawn, and it is for a phone and for everybody."""
 
-from collections.abc import Callable
-
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, expect
 
 from orders.life import lifecycle
 from seckill.guards.pass_guards import Guard
@@ -12,20 +9,17 @@ from seckill.live import answer_counts
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests.browser.conftest import width_of
+from tests.browser.conftest import sign_in, width_of
 from tests.browser.order_to_pay import order_to_pay
 from tests.browser.screen import PHONE, opened, serious_faults
 from tests.steps.shop import make_item
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
 # Pixels of a canvas that are not empty.
 DRAWN = """canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"""
 
 
 def test_its_charts_are_drawn_on_a_phone_and_a_table_says_the_same(
-    live_shop: str, browser: Browser, shop_manager: User, sign_in: SignIn, product: Product, buyer: User
+    live_shop: str, browser: Browser, shop_manager: User, product: Product, buyer: User
 ) -> None:
     item: SaleItem = make_item(product)
     lifecycle.pay(order_id=order_to_pay(item, buyer).pk)
