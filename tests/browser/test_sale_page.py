@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
-import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -42,27 +41,21 @@ def choices(page: Page) -> list[str]:
     return page.locator("[name=units] option").all_text_contents()
 
 
-@pytest.mark.parametrize(
-    ("prefix", "words"),
-    [
-        ("", "You have 1 of at most 3; you can still take 2."),
-        ("/zh-hans", "每人限购 3 件，您已有 1 件，还可购买 2 件。"),
-    ],
-)
 def test_a_refusal_at_the_limit_says_how_many_are_still_possible(
-    live_shop: str, new_page: NewPage, buyer: User, product: Product, prefix: str, words: str
+    live_shop: str, new_page: NewPage, buyer: User, product: Product
 ) -> None:
-    # Given a page, and one of three units bought elsewhere since it was opened
+    # Given a page in Chinese, and one of three units bought elsewhere since it was opened
     item = make_item(product, quantity=9, per_buyer_max=3)
     page = new_page(buyer, viewport={"width": 360, "height": 740})
     with page.expect_response("**/api/v1/me/**"):
-        open_sale(page, live_shop + prefix, item)
+        open_sale(page, f"{live_shop}/zh-hans", item)
     assert choices(page) == ["1", "2", "3"]
     hold(item, buyer, units=1)
     # When the buyer asks for three
     page.select_option("[name=units]", "3")
     page.click("[data-buy]")
     # Then message and choice say what is possible, and that is reserved when it is asked for
+    words = "每人限购 3 件，您已有 1 件，还可购买 2 件。"
     expect(page.locator("[data-outcome]")).to_contain_text(words)
     expect(page.locator("[data-limit]")).to_have_text(words)
     assert choices(page) == ["1", "2"]
@@ -315,30 +308,16 @@ def test_a_buyer_who_pays_late_sees_what_becomes_of_the_money(
     assert Order.objects.get().status == OrderStatus.PAID
 
 
-def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
-    live_shop: str, page: Page, buyer: User, item: SaleItem
-) -> None:
-    sign_in(page.context, buyer)
-    open_order(page, live_shop, order_to_pay(item, buyer))
-    start_payment(page)
-    page.wait_for_url("**/pay/simulated/*/")
-    page.go_back()
-    page.wait_for_url("**/orders/*/")
-    expect(page.locator(".order-state")).to_contain_text("We have not received a payment for this order yet.")
-    expect(page.locator(".order-state")).not_to_contain_text("We are waiting")
-
-
-@pytest.mark.parametrize(("prefix", "words"), [("", "Back at 10:15"), ("/zh-hans", "10:15 恢复")])
 def test_an_open_page_shows_the_note_of_a_pause_until_it_ends(
-    live_shop: str, new_page: NewPage, product: Product, prefix: str, words: str
+    live_shop: str, new_page: NewPage, product: Product
 ) -> None:
     item = make_item(product)
     page = new_page(viewport={"width": 360, "height": 740})
-    page.goto(f"{live_shop}{prefix}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
     note = page.locator("[data-pause-note]")
     expect(note).to_be_hidden()
     change(item, SaleChange.Kind.PAUSE, public_note={"en": "Back at 10:15", "zh-hans": "10:15 恢复"})
-    expect(note).to_have_text(words)
+    expect(note).to_have_text("10:15 恢复")
     expect(note).to_be_in_viewport()
     change(item, SaleChange.Kind.RESUME)
     expect(note).to_be_hidden()
