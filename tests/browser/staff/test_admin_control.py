@@ -14,6 +14,7 @@ from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.browser.conftest import NewPage, sign_in
 from tests.steps.shop import make_item
+from tests.steps.store import counters_of
 
 
 def reserve(item: SaleItem, buyer: User, *, units: int) -> None:
@@ -141,6 +142,4 @@ def test_without_javascript_a_sale_is_paused_too(
     page.get_by_role("button", name="暂停秒杀").click()
     expect(page.locator("body")).to_contain_text("秒杀已暂停。")
     assert SaleChange.objects.get().reason == "价格有误"
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert counters.state == "paused"
+    assert counters_of(item).state == "paused"

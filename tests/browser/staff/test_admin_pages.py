@@ -23,6 +23,7 @@ PAGES = (
     *("/admin/orders/order/{order}/change/", "/admin/orders/order/{order}/refund/now/"),
     *("/admin/orders/order/{order}/ship/now/", "/admin/shop/customer/{buyer}/change/"),
     *("/admin/orders/mail/{mail}/change/", "/admin/orders/mail/{mail}/again/"),
+    "/admin/seckill/sale/{sale}/board/",
     *("/admin/seckill/sale/{sale}/preflight/", "/admin/seckill/sale/{sale}/rehearsal/"),
     *("/admin/seckill/sale/{draft}/publish/", "/admin/seckill/sale/{sale}/change/"),
     *("/admin/seckill/sale/{draft}/change/", "/admin/shop/product/{product}/change/"),

@@ -1,6 +1,5 @@
 """Each server is killed in turn while somebody looks at the live board and Prometheus reads /metrics: both go on."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +16,6 @@ from seckill.models import SaleItem
 from shop.configuration.store_clients import redis_cache
 from shop.models import Product
 from tests.browser.conftest import sign_in
-from tests.deploy.programs import program
 from tests.embedded_servers import temporary_server_directory
 from tests.live_shop import live_shop
 from tests.other_database import own_url, shop_on
@@ -58,18 +56,9 @@ def servers(product: Product, shop_manager: User) -> Iterator[dict[str, OwnStore
 
 
 def scraped(shop: str) -> dict[str, float]:
-    """Which sources answer, by Prometheus' own parser. promtool reads the same text."""
+    """Which sources answer, as Prometheus' own parser reads it."""
     with urlopen(f"{shop}/metrics", timeout=10) as answer:
         text = answer.read().decode()
-    done = subprocess.run(
-        [program("promtool", package="Debian: apt install prometheus"), "check", "metrics"],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    # 3: it has an opinion about a name. 1: it could not read them.
-    assert done.returncode in (0, 3), done.stderr
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     assert len(samples) > 10
     return {sample.labels["source"]: sample.value for sample in samples if sample.name == "stampede_source_up"}
