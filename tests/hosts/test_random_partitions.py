@@ -21,7 +21,6 @@ from pytest_django import Settings
 from orders.life import intake
 from orders.models import Order, OrderStatus
 from orders.repair.audit import audit
-from seckill import ledger
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
 from shop.models import Product
@@ -33,6 +32,7 @@ from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
 from tests.steps.buying import new_buyers
 from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -171,7 +171,5 @@ def assert_kept(item: SaleItem, crowd: Crowd, passes: Sequence[str]) -> None:
     orders = Order.objects.exclude(status=OrderStatus.REJECTED)
     assert len(crowd.told) == BUYERS
     assert yeses == orders.count() == UNITS
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (0, UNITS)
+    assert left_held_sold(item) == (0, UNITS, 0)
     assert audit(item_id=item.pk).comparison.problem_count == 0

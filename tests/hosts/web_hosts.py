@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from bench.faults.wire.proxy import Proxy
 from orders.models import Order
 from orders.repair.audit import audit
-from seckill import ledger
 from seckill.models import SaleItem
 from shop.local.environment import RunSettings
 from shop.local.process import Process, stop_processes
@@ -19,6 +18,7 @@ from tests.hosts.private_network import PrivateNetwork
 from tests.live_shop import environment, named, wait_for_answer
 from tests.steps.buying import drained
 from tests.steps.caller import ask
+from tests.steps.store import left_held_sold
 
 # The bound of the API for every answer, with the time that a busy machine takes for it.
 ANSWER_SECONDS_MAX = 2.0
@@ -129,9 +129,7 @@ def assert_all_sold(item: SaleItem, told: Mapping[str, str], *, units: int) -> N
     """As many buyers were told yes as there were units, and each of them has an order."""
     assert list(told.values()).count("yes") == units
     assert {word for word in told.values() if word != "yes"} == {"held_by_others"}
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (0, units)
+    assert left_held_sold(item) == (0, units, 0)
     drained(item)
     assert Order.objects.count() == units
     assert audit(item_id=item.pk).comparison.problem_count == 0
