@@ -12,7 +12,6 @@ from django_redis import get_redis_connection
 from shop.configuration.store_clients import redis_cache
 from shop.http import rate_limits
 from shop.local.stores.sentinel_store import PRIMARY_NAME, SentinelStore
-from tests.own_store import running_replicated
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.django_db
@@ -22,11 +21,10 @@ FAILOVER_SECONDS_MAX = 30.0
 
 
 @pytest.fixture
-def cache_servers() -> Iterator[SentinelStore]:
-    with running_replicated(SentinelStore) as store:
-        caches = {**settings.CACHES, "default": redis_cache(store.url, timeout_seconds=1.0)}
-        with override_settings(CACHES=caches):
-            yield store
+def cache_servers(sentinel_store: SentinelStore) -> Iterator[SentinelStore]:
+    caches = {**settings.CACHES, "default": redis_cache(sentinel_store.url, timeout_seconds=1.0)}
+    with override_settings(CACHES=caches):
+        yield sentinel_store
 
 
 def attempts_left() -> int:
@@ -64,6 +62,8 @@ def test_sessions_and_counts_survive_a_failover(
     assert client.get("/api/v1/me/").json()["name"] == "buyer"
     assert cache.get("remembered") == {"for": "ever"}
     assert attempts_left() == 0
+    cache_servers.restart(killed)
+    cache_servers.await_settled()
 
 
 def test_a_primary_that_became_a_replica_is_left(cache_servers: SentinelStore, client: Client, buyer: User) -> None:
