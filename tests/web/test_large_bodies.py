@@ -51,8 +51,12 @@ def test_the_bound_depends_on_the_path(path: str, live_shop: str) -> None:
         answer = http.client.HTTPResponse(each)
         answer.begin()
         assert (answer.status, answer.headers["Connection"]) == (413, "close")
-        content = answer.read().decode()
-        assert (json.loads(content)["detail"] if path == API else content) == "The request body is too large."
+        content, sentence = answer.read().decode(), "The request body is too large."
+        if path == API:
+            problem = json.loads(content)
+            assert (problem["code"], problem["detail"]) == ("body_too_large", sentence)
+        else:
+            assert content == sentence
 
 
 def test_the_largest_picture_and_table_fit_into_a_form_of_staff() -> None:

@@ -65,11 +65,3 @@ def test_a_body_that_does_not_come_is_given_up(port: int) -> None:
             answer.begin()
             assert answer.status == 408
             assert json.loads(answer.read())["code"] == "body_too_slow"
-
-
-def test_a_body_above_the_bound_is_refused_before_it_is_read(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), 10) as each:
-        each.sendall(ANNOUNCED.replace(b"Length: 100", b"Length: 65537"))
-        answer = http.client.HTTPResponse(each)
-        answer.begin()
-        assert (answer.status, json.loads(answer.read())["code"]) == (413, "body_too_large")
