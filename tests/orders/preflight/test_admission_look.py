@@ -10,8 +10,8 @@ from django.core.cache import cache
 from django.utils import timezone, translation
 from pytest_django import Settings
 
-from orders.preflight import load_look, page_look
-from orders.preflight.admission_look import look_at_admission, place_finding
+from orders.preflight import load_look
+from orders.preflight.admission_look import look_at_admission
 from orders.preflight.finding import Finding, Verdict
 from orders.preflight.limit_look import look_at_limits
 from orders.preflight.rehearsal_look import look_at_rehearsal
@@ -22,7 +22,6 @@ from seckill.waiting_room.room_ledger import remove_room
 from shop.background.sweep_notes import key_of
 from shop.local.ports import free_port
 from shop.models import Product
-from tests.live_shop import live_web
 from tests.steps.drawing import drawn, entered, make_draw, opening_passes
 from tests.steps.shop import make_item
 from tests.steps.waiting_room import joined
@@ -163,19 +162,6 @@ def test_the_line_is_there_or_is_missed(product: Product, buyer: User, settings:
         look_at_admission(far.sale)
     )
     remove_room(sale_id=far.sale_id)
-
-
-@pytest.mark.slow
-def test_the_page_of_a_draw_and_questions_for_a_place_reach_the_shop(
-    coming_draw: SaleItem, product: Product, settings: Settings
-) -> None:
-    paths = page_look.paths_of(coming_draw.sale)
-    assert {f"{prefix}/sales/{coming_draw.sale_id}/draw/" for prefix in ("", "/zh-hans")} <= set(paths)
-    room = make_item(product, opens_in_seconds=99 * HOUR, closes_in_seconds=100 * HOUR, has_room=True)
-    with live_web() as settings.SHOP_URL:
-        assert worst(page_look.look_at_pages(coming_draw.sale)) == []
-        assert words([place_finding(room.sale)]) == [("good", "The shop answers those who ask for their place.")]
-    assert worst([place_finding(room.sale)])[0].startswith("warning: The shop does not answer this machine")
 
 
 def test_a_draw_is_not_rehearsed_and_the_line_says_what_to_do_instead(

@@ -8,17 +8,21 @@ import pytest
 from django.utils import translation
 from pytest_django import Settings
 
+from orders.preflight.admission_look import place_finding
 from orders.preflight.finding import Verdict
 from orders.preflight.limit_look import client_chooses_address, look_at_limits
 from orders.preflight.page_look import look_at_pages, paths_of
 from seckill.models import SaleItem
 from shop.local.ports import free_port
 from shop.models import Product
-from tests.live_shop import environment, live_processes, live_web
+from tests.live_shop import environment, live_web
 from tests.own_store import silent_server
+from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = 3600
 
 
 def look(item: SaleItem, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,22 +35,35 @@ def look(item: SaleItem, url: str, *arguments: str) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.slow
 def test_the_command_sees_workers_and_pages_has_a_mail_sent_and_names_the_queue_without_a_worker(
-    item: SaleItem, settings: Settings
+    live_shop: str, item: SaleItem, settings: Settings
 ) -> None:
-    with live_processes(names=("web", "worker", "errands"), TRUSTED_PROXIES="0") as (url, _processes):
-        settings.TRUSTED_PROXIES, settings.SHOP_URL = 1, url
-        assert not client_chooses_address()
-        found = look(item, url, "--mail-to", "staff@shop.example")
-    assert not client_chooses_address(), "nobody answers"
-    assert "2 worker processes write them" in found.stdout, found.stderr
-    assert f"✓ {len(paths_of(item.sale))} public pages and live figures answer at {url}" in found.stdout
+    # The shop has a worker for all queues but one, and trusts no proxy.
+    settings.TRUSTED_PROXIES, settings.SHOP_URL = 1, live_shop
+    assert not client_chooses_address()
+    found = look(item, live_shop, "--mail-to", "staff@shop.example")
+    assert "3 worker processes write them" in found.stdout, found.stderr
+    assert f"✓ {len(paths_of(item.sale))} public pages and live figures answer at {live_shop}" in found.stdout
     assert "✓ The mail server took the test mail of 0\xa0minutes ago." in found.stdout
     assert "✓ The limits have room:" in found.stdout
     assert "✗ No worker takes messages of these queues: repair." in found.stdout
     assert "✓ Published, and the reservation store has all its items." in found.stdout
     assert found.returncode == 1
+
+
+def test_the_page_of_a_draw_and_questions_for_a_place_reach_the_shop(
+    live_shop: str, product: Product, settings: Settings
+) -> None:
+    draw = make_draw(product, quantity=3, opens_in_seconds=24 * HOUR, closes_in_seconds=72 * HOUR).sale
+    room = make_item(product, opens_in_seconds=99 * HOUR, closes_in_seconds=100 * HOUR, has_room=True).sale
+    assert {f"{prefix}/sales/{draw.pk}/draw/" for prefix in ("", "/zh-hans")} <= set(paths_of(draw))
+    settings.SHOP_URL = live_shop
+    assert [finding.verdict for finding in look_at_pages(draw)] == [Verdict.GOOD]
+    found = place_finding(room)
+    assert (found.verdict, str(found.text)) == (Verdict.GOOD, "The shop answers those who ask for their place.")
+    settings.SHOP_URL = f"http://127.0.0.1:{free_port()}"
+    found = place_finding(room)
+    assert (found.verdict, "does not answer this machine" in str(found.text)) == (Verdict.WARNING, True)
 
 
 @pytest.mark.slow
@@ -72,6 +89,7 @@ def test_a_missing_page_is_a_stop_and_so_is_a_client_that_writes_its_own_address
 @pytest.mark.slow
 def test_a_shop_that_is_not_reached_or_silent_ends_the_look(item: SaleItem, settings: Settings) -> None:
     settings.SHOP_URL = f"http://127.0.0.1:{free_port()}"
+    assert not client_chooses_address()
     (found,) = look_at_pages(item.sale)
     assert (found.verdict, "Connection refused" in str(found.text)) == (Verdict.WARNING, True)
     with silent_server() as port:

@@ -64,11 +64,8 @@ def reserve_shadows(rehearsal: Rehearsal, *, buyers: int) -> list[Outcome]:
     ]
 
 
-@pytest.mark.parametrize("published", [True, False], ids=["published", "draft"])
-def test_a_running_shop_is_rehearsed_from_end_to_end(
-    product: Product, live_shop: str, store: Any, published: bool
-) -> None:
-    item = make_item(product, quantity=UNITS, opens_in_seconds=7200, closes_in_seconds=9000, published=published)
+def test_a_running_shop_is_rehearsed_from_end_to_end(product: Product, live_shop: str, store: Any) -> None:
+    item = make_item(product, quantity=UNITS, opens_in_seconds=7200, closes_in_seconds=9000)
     before, keys = counts(), set(store.keys("*"))
     done = subprocess.run(
         [sys.executable, "manage.py", "sale_rehearsal", str(item.sale_id), "--buyers", "200"],
@@ -89,8 +86,11 @@ def test_a_running_shop_is_rehearsed_from_end_to_end(
     assert set(store.keys("*")) == keys
 
 
-def test_orders_are_written_and_taken_back(coming: SaleItem, store: Any) -> None:
-    rehearsal, before = running.start(coming.sale, buyers=100), counts()
+@pytest.mark.parametrize("published", [True, False], ids=["published", "draft"])
+def test_orders_are_written_and_taken_back(product: Product, settings: Settings, store: Any, published: bool) -> None:
+    settings.REHEARSALS = True
+    item = make_item(product, quantity=UNITS, opens_in_seconds=7200, closes_in_seconds=9000, published=published)
+    rehearsal, before = running.start(item.sale, buyers=100), counts()
     assert reserve_shadows(rehearsal, buyers=UNITS + 1) == [Outcome.RESERVED] * UNITS + [Outcome.HELD_BY_OTHERS]
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval(pg_get_serial_sequence('orders_order', 'id'))")
