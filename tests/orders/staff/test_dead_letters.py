@@ -1,6 +1,6 @@
-"""Staff see each yes that became no order, with its buyer and its cause, and say what they did about it."""
+"""Staff see each yes that became no order or was lost, with its buyer and its cause, and say what they did about it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -8,9 +8,11 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from orders.life import intake
+from orders.models import RefusedReceipt
 from seckill.models import SaleItem
 from seckill.outbox import dead_letters
 from seckill.outbox.dead_letters import DeadLetter
@@ -29,78 +31,124 @@ def letter(item: SaleItem, buyer: User, store: Any) -> DeadLetter:
     """A reservation of the buyer whose units nobody can read."""
     store.xadd(keys_of(item.pk).outbox, {"reservation": str(uuid4()), "buyer": str(buyer.pk), "units": "many"})
     assert intake.drain_once(item_id=item.pk) == 1
-    (letter,) = letters_of(item)
+    (letter,) = dead_letters.read(item_ids=[item.pk], count_max=10)[item.pk]
     return letter
 
 
-def letters_of(item: SaleItem) -> list[DeadLetter]:
-    return dead_letters.read(item_ids=[item.pk], count_max=10)[item.pk]
+@pytest.fixture
+def refused(item: SaleItem, buyer: User) -> RefusedReceipt:
+    """A receipt that could not be honoured."""
+    return RefusedReceipt.objects.create(
+        reservation_id=uuid4(),
+        item=item,
+        buyer=buyer,
+        units=3,
+        price_minor=1900,
+        currency="CNY",
+        deadline=timezone.now(),
+        reason=RefusedReceipt.Reason.UNITS_GONE,
+    )
 
 
-def say(client: Client, listed: DeadLetter, **fields: str) -> Any:
-    return client.post(PAGE, {"item": listed.item_id, "letter": listed.id, "done": DONE} | fields, follow=True)
+class Listed(NamedTuple):
+    """An entry of the page: the fields that name it in a form, and what the history says, which is no buyer's name."""
+
+    reservation: str
+    fields: dict[str, Any]
+    history: str
+
+
+WRONG_FIELDS = {
+    "letter": [{"letter": "-"}, {"letter": "0-0 COUNT 1"}, {"item": "x"}, {"item": "-1"}],
+    "receipt": [{"receipt": "-"}, {"receipt": "9" * 40}],
+}
+
+
+@pytest.fixture(params=["letter", "receipt"])
+def listed(request: pytest.FixtureRequest) -> Listed:
+    if request.param == "receipt":
+        row: RefusedReceipt = request.getfixturevalue("refused")
+        return Listed(str(row.pk), {"receipt": str(row.pk)}, f"Lost reservation {row.pk}: {DONE}")
+    letter: DeadLetter = request.getfixturevalue("letter")
+    history = f"Reservation without an order, {letter.fields}, {letter.error}: {DONE}"
+    return Listed(letter.fields["reservation"], {"item": letter.item_id, "letter": letter.id}, history)
+
+
+def say(client: Client, listed: Listed, **fields: str) -> Any:
+    return client.post(PAGE, {**listed.fields, "done": DONE, **fields}, follow=True)
+
+
+def text_of(client: Client) -> str:
+    return client.get(PAGE).content.decode()
 
 
 def test_the_list_names_the_buyer_and_the_cause(client: Client, letter: DeadLetter, buyer: User) -> None:
     assert PAGE in client.get(LOOK_AT).content.decode()
-    page = client.get(PAGE).content.decode()
+    page = text_of(client)
     for text in (buyer.username, buyer.email, letter.fields["reservation"], "Longjing tea", "ValueError"):
         assert text in page
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
-    assert "没有订单的预留" in client.get(PAGE).content.decode()
+    assert "没有订单的预留" in text_of(client)
+
+
+def test_the_list_names_the_buyer_what_was_promised_and_why_it_was_not_kept(
+    client: Client, refused: RefusedReceipt, buyer: User
+) -> None:
+    page = text_of(client)
+    for text in (buyer.username, str(refused.pk), "3 × CN¥19.00", "Longjing tea", "its units were sold to others"):
+        assert text in page
+    assert "There are none" not in page
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    page = text_of(client)
+    assert "丢失的预留" in page
+    assert "其间商品已售予他人" in page
 
 
 def test_a_buyer_without_an_account_is_a_number(client: Client, letter: DeadLetter, buyer: User) -> None:
     buyer.delete()
-    assert f"No such account. {letter.fields['buyer']}" in client.get(PAGE).content.decode()
+    assert f"No such account. {letter.fields['buyer']}" in text_of(client)
 
 
 def test_the_solution_is_written_into_the_history_and_the_letter_leaves(
-    client: Client, letter: DeadLetter, item: SaleItem
+    client: Client, listed: Listed, item: SaleItem
 ) -> None:
-    response = say(client, letter)
+    response = say(client, listed)
     assert messages_on(response) == ["Removed from the list, and written into the history."]
     assert "There are none. Every yes became an order." in response.content.decode()
-    assert letters_of(item) == []
+    assert listed.reservation not in text_of(client)
     entry = LogEntry.objects.get()
-    assert entry.object_id == str(item.pk)
-    for text in (DONE, letter.fields["reservation"], "ValueError"):
-        assert text in entry.change_message
+    assert (entry.object_id, entry.change_message) == (str(item.pk), listed.history)
     # When somebody else says so too, then it is written once
-    assert messages_on(say(client, letter)) == ["Somebody else has removed it already."]
+    assert messages_on(say(client, listed)) == ["Somebody else has removed it already."]
     assert LogEntry.objects.count() == 1
 
 
-def test_a_form_that_says_nothing_or_names_nothing_changes_nothing(
-    client: Client, letter: DeadLetter, item: SaleItem
-) -> None:
-    assert "Say what was done." in say(client, letter, done=" ").content.decode()
-    wrong = {"done": ["x" * 301], "letter": ["-", "0-0 COUNT 1"], "item": ["x", "-1"]}
-    for name, value in [(name, value) for name, values in wrong.items() for value in values]:
-        response = say(client, letter, **{name: value})
-        assert response.context["form"].errors, (name, value)
-        assert "Say what was done." not in response.content.decode()
-    assert letters_of(item) == [letter]
+def test_a_form_that_says_nothing_or_names_nothing_changes_nothing(client: Client, listed: Listed) -> None:
+    kind = "receipt" if "receipt" in listed.fields else "letter"
+    for fields in ({"done": " "}, {"done": "x" * 301}, *WRONG_FIELDS[kind]):
+        response = say(client, listed, **fields)
+        assert response.context["form"].errors, fields
+        assert ("Say what was done." in response.content.decode()) == (fields == {"done": " "})
+    assert listed.reservation in text_of(client)
     assert not LogEntry.objects.exists()
 
 
-def test_staff_who_may_only_see_orders_read_the_list_and_remove_nothing(
-    client: Client, letter: DeadLetter, item: SaleItem
-) -> None:
+def test_staff_who_may_only_see_orders_read_the_list_and_remove_nothing(client: Client, listed: Listed) -> None:
     client.force_login(employee("view_order"))
-    assert "Remove from the list" not in client.get(PAGE).content.decode()
-    assert say(client, letter).status_code == 403
-    assert letters_of(item) == [letter]
+    assert "Remove from the list" not in text_of(client)
+    assert say(client, listed).status_code == 403
+    assert listed.reservation in text_of(client)
 
 
 def test_the_page_says_what_it_does_not_know_while_the_store_is_away(
     client: Client, letter: DeadLetter, settings: Settings
 ) -> None:
     store_away(settings)
-    assert messages_on(say(client, letter)) == [
+    form = {"item": letter.item_id, "letter": letter.id, "done": DONE}
+    assert messages_on(client.post(PAGE, form, follow=True)) == [
         "The reservation store does not answer. Nothing was removed; try again."
     ]
-    page = client.get(PAGE).content.decode()
+    page = text_of(client)
     assert "there may be more than you see here" in page
     assert "There are none" not in page
     assert not LogEntry.objects.exists()
