@@ -1,13 +1,14 @@
 """Orders and lines have no index that another one makes unnecessary, and every list still finds one."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from orders.models import Order, OrderLine, OrderStatus
+from orders.models import Order, OrderLine, OrderStatus, PaymentEvent
 from shop.models import Product
 from tests.steps.shop import variant_of
 
@@ -38,8 +39,11 @@ LISTS = [
     (Order.objects.filter(buyer_id=1), "orders_order_of_buyer"),
     (Order.objects.filter(buyer_id=1).order_by("-created_at", "-id")[:20], "orders_order_of_buyer"),
     (Order.objects.filter(buyer_id__in=[1, 2]), "orders_order_of_buyer"),
+    # The first page of the admin's list.
+    (Order.objects.order_by("-created_at", "-pk")[:100], "orders_order_newest"),
     # The sum of a day on the first page of the admin.
     (Order.objects.filter(created_at__gte=A_DAY, created_at__lt=A_DAY + timedelta(days=1)), "orders_order_newest"),
+    (PaymentEvent.objects.filter(payment_id=UUID(int=1)).order_by(), "orders_paymentevent_payment"),
     (OrderLine.objects.filter(order_id=1), "orders_orderline_variant_once"),
     (OrderLine.objects.filter(order_id__in=[1, 2]), "orders_orderline_variant_once"),
     (Order.objects.filter(pk=1).values("lines__units"), "orders_orderline_variant_once"),

@@ -150,6 +150,7 @@ def test_a_mail_that_has_no_address_or_is_true_no_more_is_not_retried(client: Cl
     User.objects.update(email="")
     assert retry(client) == ["1 mail cannot be sent. The buyer has no address."]
     assert messages_on(again(client, sent)) == ["The buyer has no address."]
+    assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
     assert Mail.objects.get().last_error == "550 no such user"
 
 
