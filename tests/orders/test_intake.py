@@ -21,7 +21,7 @@ from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, reserve
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import make_item
 from tests.steps.store import counters_of, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -203,16 +203,6 @@ def test_postgresql_refuses_units_that_the_store_gave_out_twice(
 def test_the_schema_itself_refuses_to_oversell(item: SaleItem) -> None:
     with pytest.raises(Exception, match="seckill_saleitem_never_oversold"), transaction.atomic():
         SaleItem.objects.filter(pk=item.pk).update(taken=6)
-
-
-def test_the_sweep_drains_what_no_doorbell_announced(product: Product, buyer: User, rival: User) -> None:
-    first = make_item(product)
-    other = make_product(name="Pu'er tea", slug="puer", price_minor=9900)
-    second = make_item(other)
-    reserve(first, buyer)
-    reserve(second, rival)
-    assert tasks.sweep_outboxes() == 2
-    assert Order.objects.count() == 2
 
 
 def test_a_sweep_without_the_store_is_a_warning_and_the_next_one_drains(

@@ -50,6 +50,7 @@ def test_its_buyer_has_time_to_pay(item: SaleItem, buyer: User, as_buyer: Client
     intake.drain_once(item_id=item.pk)
     assert tasks.expire_overdue() == 0
     order = Order.objects.get()
+    assert order.expires_at == order.created_at + timedelta(seconds=settings.SECKILL_PAY_SECONDS_MIN)
     assert lifecycle.pay(order_id=order.pk)
     order.refresh_from_db()
     assert order.status == OrderStatus.PAID

@@ -1,21 +1,18 @@
-"""How orders end: paid, expired, cancelled; at the same time, repeatedly, and with the store unreachable."""
+"""How orders end: paid, expired, sent; repeatedly, and with the store unreachable."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle, settlement
-from orders.models import Mail, Order, OrderStatus, Payment
+from orders.models import Mail, Order, OrderStatus
 from seckill.models import SaleItem
 from shop.models import Product, Variant
-from tests.steps.at_once import at_once
 from tests.steps.buying import (
     drained,
     fill,
@@ -23,13 +20,10 @@ from tests.steps.buying import (
     new_buyers,
     order_of,
     reserve_often,
-    status_of,
     wish_of,
     with_address,
 )
-from tests.steps.paying import payment_row
 from tests.steps.shop import goods, make_item, make_product, units_in
-from tests.steps.staff import staff_pay_back
 from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,12 +68,6 @@ def test_many_orders_expire_in_batches(product: Product) -> None:
     assert figures(item) == (8, 12, 0, 12)
     assert tasks.expire_overdue() == 12
     assert figures(item) == (20, 0, 0, 0)
-
-
-def test_cancelling_puts_the_units_back(order: Order, item: SaleItem) -> None:
-    assert lifecycle.cancel(order_id=order.pk)
-    assert not lifecycle.cancel(order_id=order.pk)
-    assert figures(item) == (5, 0, 0, 0)
 
 
 def test_an_expiry_that_the_store_was_not_told_is_settled_later(
@@ -135,34 +123,6 @@ def test_an_order_whose_stock_has_no_room_for_its_units_does_not_block_the_other
     assert units_in(full) == (10, 0, 0)
 
 
-def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> None:
-    item = make_item(product, quantity=None)
-    orders = [order_of(item, person) for person in new_buyers(40)]
-    soon = timezone.now() + timedelta(milliseconds=300)
-    Order.objects.update(expires_at=soon)
-    paid: list[int] = []
-
-    def pay_all() -> None:
-        paid.extend(order.pk for order in orders if lifecycle.pay(order_id=order.pk))
-
-    def expire_all() -> None:
-        while Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).exists():
-            tasks.expire_overdue()
-
-    at_once([pay_all, expire_all, expire_all])
-    settlement.settle_orders()
-
-    assert set(Order.objects.filter(status=OrderStatus.PAID).values_list("pk", flat=True)) == set(paid)
-    assert Order.objects.filter(status=OrderStatus.EXPIRED).count() == 40 - len(paid)
-    assert figures(item) == (None, 0, len(paid), len(paid))
-
-
-def paid_order(item: SaleItem, buyer: User) -> Order:
-    order = order_of(item, buyer)
-    assert lifecycle.pay(order_id=order.pk)
-    return order
-
-
 def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(order: Order, item: SaleItem) -> None:
     assert not lifecycle.ship(order_id=order.pk)
     lifecycle.pay(order_id=order.pk)
@@ -184,41 +144,6 @@ def test_an_order_shipped_before_it_was_settled_is_confirmed(
     settings.CACHES = healthy
     assert tasks.settle_orders() == 1
     assert figures(item) == (4, 0, 1, 1)
-
-
-def test_a_payment_recorded_by_staff_is_refunded_once_they_have_paid_it_back(item: SaleItem, buyer: User) -> None:
-    with_address(buyer)
-    order = paid_order(item, buyer)
-    assert lifecycle.refund(order_id=order.pk, units_back=True)
-    assert not lifecycle.refund(order_id=order.pk, units_back=True)
-    order.refresh_from_db()
-    assert (order.status, order.settled_at is not None) == (OrderStatus.REFUND_DUE, True)
-    # The units are back already.
-    assert figures(item) == (5, 0, 0, 0)
-    assert not order.mails.filter(kind=Mail.Kind.REFUNDED).exists()
-    assert len(staff_pay_back(order)) == 1
-    assert staff_pay_back(order) == []
-    assert status_of(order) == OrderStatus.REFUNDED
-    assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
-
-
-def test_refunded_without_units_back_they_stay_sold(item: SaleItem, buyer: User) -> None:
-    order = paid_order(item, buyer)
-    assert lifecycle.refund(order_id=order.pk, units_back=False)
-    Order.objects.update(settled_at=None)
-    assert tasks.settle_orders() == 1
-    assert figures(item) == (4, 0, 1, 1)
-
-
-def test_a_providers_refund_is_due_until_the_provider_confirms(item: SaleItem, buyer: User) -> None:
-    order = paid_order(item, buyer)
-    payment = payment_row(order, Payment.Status.CAPTURED)
-    assert lifecycle.refund(order_id=order.pk, units_back=True)
-    order.refresh_from_db()
-    payment.refresh_from_db()
-    assert (order.status, payment.status) == (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE)
-    assert figures(item) == (5, 0, 0, 0)
-    assert not order.mails.filter(kind=Mail.Kind.REFUNDED).exists()
 
 
 def test_a_damaged_hold_does_not_block_the_others(product: Product, store: Any) -> None:

@@ -12,22 +12,24 @@ from django.utils import timezone
 
 from orders.models import Attention, Order, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
+from shop.languages.page_language import path_in
 from tests.steps.buying import make_orders
 from tests.steps.paying import payment_row
+from tests.steps.shop import text_of
 
 pytestmark = pytest.mark.django_db
 
-# What stands in the facts, by status: the one time that matters then.
-TIMES = {
-    OrderStatus.AWAITING_PAYMENT: "To be paid by",
-    OrderStatus.PAID: "Paid on",
-    OrderStatus.SHIPPED: "Paid on",
-    OrderStatus.COMPLETED: "Paid on",
-    OrderStatus.EXPIRED: "Payment deadline",
-    OrderStatus.CANCELLED: "Cancelled on",
-    OrderStatus.REJECTED: None,
-    OrderStatus.REFUND_DUE: None,
-    OrderStatus.REFUNDED: None,
+# How each status is explained, in both languages, and the one time that matters then.
+EXPLAINED = {
+    OrderStatus.AWAITING_PAYMENT: ("Reserved for you until the countdown ends", "商品为您保留", "To be paid by"),
+    OrderStatus.PAID: ("We have received your payment. Thank you!", "付款成功，感谢您的购买", "Paid on"),
+    OrderStatus.SHIPPED: ("on its way to you", "正在配送途中", "Paid on"),
+    OrderStatus.COMPLETED: ("Your order is complete.", "订单已完成", "Paid on"),
+    OrderStatus.EXPIRED: ("The payment deadline has passed", "未扣款", "Payment deadline"),
+    OrderStatus.CANCELLED: ("This order was cancelled", "未扣款", "Cancelled on"),
+    OrderStatus.REJECTED: ("We are sorry", "未扣款", None),
+    OrderStatus.REFUND_DUE: ("We will refund you in full", "原路退还", None),
+    OrderStatus.REFUNDED: ("We have refunded you.", "款项已退还", None),
 }
 PART = "We have refunded part of your payment."
 PART_DUE = "We are refunding part of your payment"
@@ -58,12 +60,16 @@ def refund(order: Order, minor: int, status: Refund.Status) -> None:
     Refund.objects.create(pk=uuid4(), order=order, amount_minor=minor, status=status)
 
 
-def test_each_state_has_its_own_time(client: Client, order: Order) -> None:
+def test_each_state_is_explained_and_has_its_own_time(client: Client, order: Order) -> None:
+    times = {time for _english, _chinese, time in EXPLAINED.values() if time}
     for status in OrderStatus:
         put(order, status)
+        english, chinese, its_time = EXPLAINED[status]
         words = words_on(client, order)
-        assert {time for time in TIMES.values() if time and time in words} == {TIMES[status]} - {None}, status
-        assert ("Show the invoice" in words) == (TIMES[status] == "Paid on")
+        assert english in words, status
+        assert {time for time in times if time in words} == {its_time} - {None}, status
+        assert ("Show the invoice" in words) == (its_time == "Paid on")
+        assert chinese in text_of(client, path_in("zh-hans", order.get_absolute_url())), status
 
 
 def test_a_refund_of_a_part_is_said_beside_the_status(client: Client, order: Order) -> None:

@@ -11,38 +11,40 @@ from orders import tasks
 from seckill.models import SaleItem
 from seckill.store.keys import keys_of
 from tests.steps.buying import reserve
+from tests.steps.operating import figure_at
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def metric(client: Client, name: str, item: SaleItem) -> float | None:
-    """The value at /metrics; None if it has none for the item."""
-    text = client.get("/metrics").text
-    _, found, rest = text.partition(f'\n{name}{{item="{item.pk}"}} ')
-    return float(rest.partition("\n")[0]) if found else None
+def backlog(client: Client, item: SaleItem) -> float | None:
+    return figure_at(client, f'stampede_outbox_backlog{{item="{item.pk}"}}')
+
+
+def lag_seconds(client: Client, item: SaleItem) -> float | None:
+    return figure_at(client, f'stampede_outbox_lag_seconds{{item="{item.pk}"}}')
 
 
 def test_a_reservation_counts_until_it_is_an_order(client: Client, item: SaleItem, buyer: User) -> None:
-    assert metric(client, "stampede_outbox_backlog", item) == 0
-    assert metric(client, "stampede_outbox_lag_seconds", item) == 0
+    assert backlog(client, item) == 0
+    assert lag_seconds(client, item) == 0
     reserve(item, buyer)
-    assert metric(client, "stampede_outbox_backlog", item) == 1
+    assert backlog(client, item) == 1
     tasks.sweep_outboxes()
-    assert metric(client, "stampede_outbox_backlog", item) == 0
+    assert backlog(client, item) == 0
 
 
 def test_the_lag_is_the_age_of_the_oldest_entry(client: Client, item: SaleItem, store: Any) -> None:
     seconds, _ = store.time()
     store.xadd(keys_of(item.pk).outbox, {"waits": "for long"}, id=f"{(seconds - 90) * 1000}-0")
     store.xadd(keys_of(item.pk).outbox, {"waits": "not so long"}, id=f"{(seconds - 30) * 1000}-0")
-    lag = metric(client, "stampede_outbox_lag_seconds", item)
+    lag = lag_seconds(client, item)
     assert lag is not None
     assert 90 <= lag < 120
-    assert metric(client, "stampede_outbox_backlog", item) == 2
+    assert backlog(client, item) == 2
 
 
 def test_without_the_store_the_other_metrics_are_shown(client: Client, item: SaleItem, settings: LazySettings) -> None:
     store_away(settings)
-    assert metric(client, "stampede_outbox_backlog", item) is None
-    assert "stampede_orders_overdue 0.0" in client.get("/metrics").text
+    assert backlog(client, item) is None
+    assert figure_at(client, "stampede_orders_overdue") == 0

@@ -13,6 +13,7 @@ from orders.models import Mail, Order, OrderStatus, Payment
 from orders.payments.simulated import company
 from shop.languages.page_language import path_in
 from tests.steps.buying import buyer_of, let_deadlines_pass, signed_in, with_address
+from tests.steps.paying import payment_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,7 +74,7 @@ def test_a_cancelled_order_is_as_unknown(client: Client, order: Order, payment: 
 
 def test_a_page_that_the_buyer_never_saw_leaves_nothing_unknown(client: Client, order: Order) -> None:
     # Given a press of the button to which the provider did not answer
-    Payment.objects.create(order=order, provider="simulated", idempotency_key="k", amount_minor=1900, currency="CNY")
+    payment_row(order)
     expire(order)
     assert "Nothing was charged." in page_of(client, order)
 

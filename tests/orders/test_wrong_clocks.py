@@ -6,7 +6,6 @@ from unittest import mock
 
 import pytest
 from celery import current_app
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 from django_redis import get_redis_connection
@@ -54,15 +53,6 @@ def test_a_store_whose_clock_is_off_gives_a_buyer_the_whole_time_to_pay(
     order = Order.objects.get()
     assert order.status == OrderStatus.AWAITING_PAYMENT
     assert abs(order.expires_at - timezone.now() - timedelta(seconds=900)) < timedelta(seconds=20)
-
-
-def test_an_entry_that_waited_for_an_hour_can_still_be_paid(item: SaleItem, buyer: User) -> None:
-    """Intake was down, and the clocks agree: the hold's time is over, so the buyer gets the shortest time to pay."""
-    reserve_by(-HOUR, item, buyer)
-    intake.drain_once(item_id=item.pk)
-    assert tasks.expire_overdue() == 0
-    order = Order.objects.get()
-    assert order.expires_at == order.created_at + timedelta(seconds=settings.SECKILL_PAY_SECONDS_MIN)
 
 
 def test_a_deadline_is_the_one_that_the_buyer_was_told(item: SaleItem, buyer: User) -> None:

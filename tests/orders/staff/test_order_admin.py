@@ -228,7 +228,7 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
     for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
         assert client.get(EVENTS, query).context["cl"].result_count == count, query
     assert "waiting for its payment" in client.get(EVENTS).content.decode()
-    known, unknown = (f"{EVENTS}{pk}/change/" for pk in PaymentEvent.objects.order_by("pk").values_list("pk", flat=True))
+    known, unknown = (f"{EVENTS}{event.pk}/change/" for event in PaymentEvent.objects.order_by("pk"))
     for page in (EVENTS, known):
         assert f'<a href="{ORDERS}{order.pk}/change/"' in client.get(page).content.decode()
     assert client.get(unknown).status_code == 200
