@@ -1,15 +1,10 @@
 """Mails to buyers: each once, in their language, whatever the mail server does."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import count
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -30,10 +25,10 @@ from shop.languages.buyer_language import language_of
 from shop.local.ports import free_port
 from shop.mails.outgoing_mail import Delivery
 from shop.models import BuyerLanguage, Variant
-from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import buyer_of, plain_order, with_address
+from tests.steps.crash import killed_at
 from tests.steps.paying import make_due, payment_row
 from tests.steps.store import store_away
 
@@ -408,17 +403,9 @@ def test_of_many_workers_one_sends_each_mail(server: MailServer, make_order: Mak
     assert sum(counts) <= 20
 
 
-def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
-    server: MailServer, paid: Order, tmp_path: Path
-) -> None:
-    # Given a worker that dies after sending a mail and before recording it
-    (tmp_path / "mails.after_send").write_text("1")
-    program = "import django; django.setup(); from orders import tasks; tasks.send_mails()"
-    told = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}", "SHOP_URL": "http://shop.example.com"}
-    values = {**os.environ, **environment(), **told, "FAILPOINTS": str(tmp_path)}
-    values["DJANGO_SETTINGS_MODULE"] = "shop.settings"
-    done = subprocess.run([sys.executable, "-c", program], env=values, timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL
+def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(server: MailServer, paid: Order) -> None:
+    with killed_at("mails.after_send"):
+        tasks.send_mails()
     assert len(server.received) == 1
     assert only_mail().sent_at is None
     # Then it is not sent again while the dead worker still has it claimed
