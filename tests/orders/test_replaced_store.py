@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, connections
+from django.db import connections
 
 from orders.life import intake
 from orders.models import Order, OrderStatus
@@ -27,11 +27,10 @@ from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
 from tests.steps.at_once import run_and_close
 from tests.steps.buying import new_buyers, reserve, told
+from tests.steps.operating import waiting_for_locks
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 @pytest.fixture
@@ -76,12 +75,6 @@ def locked(item: SaleItem) -> Iterator[None]:
         blocker.close()
 
 
-def blocked() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(BLOCKED)
-        return int(cursor.fetchone()[0])
-
-
 def check_nobody_is_rejected(item: SaleItem) -> None:
     """Each buyer to whom the new server says yes gets an order, and both stores agree."""
     buyers = new_buyers(4)
@@ -117,10 +110,10 @@ def test_a_promotion_while_the_commit_waits_for_a_locked_row(item: SaleItem, pro
     with ThreadPoolExecutor(2) as threads:
         with locked(item):
             draining = threads.submit(run_and_close(lambda: intake.drain_once(item_id=item.pk)))
-            wait_until(lambda: blocked() == 1, seconds_max=20)
+            wait_until(lambda: waiting_for_locks() == 1, seconds_max=20)
             with as_reservation_store(promoted):
                 reconciling = threads.submit(run_and_close(lambda: reconcile_if_needed(item_ids=[item.pk])))
-                wait_until(lambda: reconciling.done() or blocked() == 2, seconds_max=20)
+                wait_until(lambda: reconciling.done() or waiting_for_locks() == 2, seconds_max=20)
         with as_reservation_store(promoted):
             draining.result()
             reconciling.result()

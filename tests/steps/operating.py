@@ -15,6 +15,7 @@ from unittest import mock
 
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -58,6 +59,18 @@ def answers_by_route(client: Client) -> dict[str, float]:
     families = text_string_to_metric_families(client.get("/metrics").text)
     [family] = [one for one in families if one.name == "stampede_endpoint_seconds"]
     return {one.labels["endpoint"]: one.value for one in family.samples if one.name.endswith("_count")}
+
+
+def waiting_for_locks() -> int:
+    """How many connections to the database of the test wait for another one."""
+    with connection.cursor() as cursor:
+        # Without it, a transaction sees the connections that it has seen before.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE NOT granted AND datname = current_database()"
+        )
+        return int(cursor.fetchone()[0])
 
 
 def real_shop() -> dict[str, str]:

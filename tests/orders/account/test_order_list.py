@@ -10,16 +10,11 @@ from orders.pages.order_list import STATES
 from seckill.models import SaleItem
 from shop.languages.page_language import path_in
 from shop.models import Variant
-from tests.steps.buying import make_orders, order_of
+from tests.steps.buying import make_orders, order_of, plain_order
 from tests.steps.shop import goods, text_of
 from tests.steps.staff import messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def in_status(item: SaleItem, buyer: User, status: OrderStatus) -> Order:
-    (order,) = make_orders(1, buyer=buyer, item=item, status=status)
-    return order
 
 
 def test_the_contents_of_an_order_are_listed_as_the_reader_writes_lists(buyer: User) -> None:
@@ -30,19 +25,9 @@ def test_the_contents_of_an_order_are_listed_as_the_reader_writes_lists(buyer: U
         assert order.contents == "2 × 商品 cup，1 × 商品 pot"
 
 
-def bought(buyer: User, variant: Variant, *, units: int = 2) -> Order:
+def bought(buyer: User, variant: Variant) -> Order:
     """An ordinary order that has arrived."""
-    order = Order.objects.create(
-        buyer=buyer,
-        status=OrderStatus.COMPLETED,
-        amount_minor=2000,
-        currency="CNY",
-        reserved_at=timezone.now(),
-        expires_at=timezone.now(),
-        ended_at=timezone.now(),
-    )
-    order.lines.create(variant=variant, sku=variant.sku, units=units, unit_price_minor=1000)
-    return order
+    return plain_order(variant, buyer, 2, 1000, status=OrderStatus.COMPLETED, ended_at=timezone.now())
 
 
 def shown(client: Client, state: str) -> set[str]:
@@ -57,7 +42,7 @@ def test_each_status_is_under_one_state_and_a_word_of_nobody_shows_all(
 ) -> None:
     assert sorted(status for _name, statuses in STATES.values() for status in statuses) == sorted(OrderStatus)
     orders = {
-        status: in_status(item, buyer, status)
+        status: make_orders(1, buyer=buyer, item=item, status=status)[0]
         for status in (OrderStatus.AWAITING_PAYMENT, OrderStatus.SHIPPED, OrderStatus.EXPIRED, OrderStatus.REFUNDED)
     }
     for state, (_name, statuses) in STATES.items():

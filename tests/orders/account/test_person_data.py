@@ -10,7 +10,6 @@ from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -38,6 +37,7 @@ from tests.processes import wait_until
 from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
 from tests.steps.at_once import run_and_close
 from tests.steps.buying import ADDRESS, make_orders
+from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import payment_row
 from tests.steps.staff import admin_page, customer_page
 
@@ -189,19 +189,6 @@ def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(si
     assert [answer.result().status_code for answer in answers] == [403, 401]
     assert not Address.objects.exists()
     assert not ApiToken.objects.exists()
-
-
-def waiting_for_locks() -> int:
-    """How many connections to this database wait for another one."""
-    sql = (
-        "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity USING (pid) "
-        "WHERE NOT granted AND datname = current_database()"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(sql)
-        count: int = cursor.fetchone()[0]
-    return count
 
 
 def test_the_log_of_staff_names_a_deleted_account_as_it_is_called_now(

@@ -33,11 +33,12 @@ from seckill.store.client import StoreUnreachable
 from shop import failpoints
 from shop.models import Product
 from shop.times.timestamps import to_ms
+from tests.processes import wait_until
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import buyer_of, new_buyers
 from tests.steps.crash import killed_at
 from tests.steps.item_journey import ItemJourney
-from tests.steps.operating import run_command
+from tests.steps.operating import run_command, waiting_for_locks
 from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product, units_in
 from tests.steps.waiting import join
@@ -351,14 +352,11 @@ def test_an_archived_sale_can_be_brought_back(journey: ItemJourney) -> None:
 def test_a_sale_that_is_archived_while_staff_rebuild_it_is_brought_back(journey: ItemJourney) -> None:
     let_days_pass(journey)
     rebuild: Future[str]
-    waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = "
 
     def audit_while_the_rebuild_waits(**arguments: Any) -> Audit:
         nonlocal rebuild
         rebuild = pool.submit(run_and_close(run_command), "sale_rebuild", str(journey.item_id))
-        with connection.cursor() as cursor:
-            while not rebuild.done() and cursor.rowcount != 1:
-                cursor.execute(f"{waits}(SELECT oid FROM pg_database WHERE datname = current_database())")
+        wait_until(lambda: rebuild.done() or waiting_for_locks() == 1, seconds_max=20)
         return audit(**arguments)
 
     with mock.patch.object(archiving, "audit", audit_while_the_rebuild_waits), ThreadPoolExecutor(1) as pool:
