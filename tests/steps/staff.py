@@ -17,6 +17,8 @@ from orders.preflight.finding import Finding
 from orders.preflight.kept import keep_result
 from orders.rehearsal.crowd import Answer
 from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
+from orders.report.sale_report import Report
+from orders.report.sale_report import report_of as sale_report_of
 from seckill.changes.journal import make_change
 from seckill.changes.rules import OF_ITEM
 from seckill.models import Sale, SaleChange, SaleItem
@@ -174,6 +176,11 @@ def press_button(client: Client, order: Order, step: str, **sent: Any) -> Any:
 def record_payment(client: Client, order: Order, amount: str = "19.00", reference: str = "TX-1") -> Any:
     received = {f"order-{order.pk}-amount": amount, f"order-{order.pk}-reference": reference}
     return press_button(client, order, "record-payment", **received)
+
+
+def sale_report(item: SaleItem) -> Report:
+    """The report of the item's sale, as it is in the database now."""
+    return sale_report_of(Sale.objects.get(pk=item.sale_id))
 
 
 def report_of(item: SaleItem, *, yes: int = 5, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from seckill.models import SaleChange, SaleItem
 from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.steps.at_once import at_once
+from tests.steps.buying import make_orders
 from tests.steps.crash import killed_at
 from tests.steps.shop import make_item
 from tests.steps.staff import change, was_checked
@@ -112,21 +113,12 @@ def test_a_sale_that_is_not_ready_in_the_hour_before(product: Product) -> None:
     assert said() == ["Stampede: Ready now: Spring sale"]
 
 
-def test_many_at_once_are_one_message(order: Order) -> None:
-    order.pk = None
-    orders = [Order(**fields_of(order, number)) for number in range(14)]
-    Order.objects.bulk_create(orders)
+def test_many_at_once_are_one_message(item: SaleItem, buyer: User) -> None:
+    make_orders(15, buyer=buyer, item=item)
     Order.objects.update(attention=Attention.REFUND_FAILS)
     (text,) = said()
     assert text.endswith("and 5 more")
     assert Alert.objects.count() == 15
-
-
-def fields_of(order: Order, number: int) -> dict[str, Any]:
-    fields = {field.attname: getattr(order, field.attname) for field in Order._meta.concrete_fields}
-    for unique in ("id", "number", "reservation_id", "code", "purchase"):
-        fields.pop(unique, None)
-    return fields | {"code": f"C{number:07}"}
 
 
 def test_the_language_is_that_of_the_settings(item: SaleItem, store: Any, settings: Settings) -> None:

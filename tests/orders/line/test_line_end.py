@@ -59,7 +59,6 @@ def test_everybody_in_line_is_told_once_at_the_end(item: SaleItem, rival: User, 
 
 
 def test_a_buyer_is_told_in_their_language(item: SaleItem, rival: User) -> None:
-
     store_language(user_id=rival.pk, language="zh-hans")
     join(item, rival)
     change(item, Kind.END_NOW)

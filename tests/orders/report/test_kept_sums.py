@@ -13,13 +13,13 @@ from orders.account.deletion import delete_account
 from orders.life import lifecycle
 from orders.models import KeptReport, ShippingAddress
 from orders.report import kept_sums
-from orders.report.sale_report import Report, report_of
 from seckill.live import answer_counts
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from shop.languages.buyer_language import store_language
 from tests.steps.at_once import at_once
 from tests.steps.buying import ADDRESS, order_of, with_address
+from tests.steps.staff import sale_report
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,12 +36,8 @@ def end(item: SaleItem, *, days_ago: float = 2) -> None:
     Sale.objects.filter(pk=item.sale_id).update(**times)
 
 
-def report(item: SaleItem) -> Report:
-    return report_of(Sale.objects.get(pk=item.sale_id))
-
-
 def sold_out_of(item: SaleItem) -> int:
-    return report(item).sums.words[Outcome.SOLD_OUT]
+    return sale_report(item).sums.words[Outcome.SOLD_OUT]
 
 
 def test_it_stays_when_the_cache_is_emptied_and_an_account_is_deleted(item: SaleItem, buyer: User) -> None:
@@ -54,11 +50,11 @@ def test_it_stays_when_the_cache_is_emptied_and_an_account_is_deleted(item: Sale
     ShippingAddress.objects.create(order=order, **ADDRESS)
     end(item)
     count(item, 7)
-    before = report(item)
+    before = sale_report(item)
     assert tasks.keep_sale_reports() == 1
     cache.clear()
     delete_account(buyer.pk)
-    after = report(item)
+    after = sale_report(item)
     assert after.sums.words == before.sums.words == {**dict.fromkeys(answer_counts.WORDS, 0), "sold_out": 7}
     assert after.sums.minutes == before.sums.minutes
     assert (after.sums.buyers, after.sums.countries, after.sums.languages) == (1, {"CN": 1}, {"zh-hans": 1})
@@ -95,7 +91,7 @@ def test_a_sale_that_was_opened_again_is_kept_again(item: SaleItem) -> None:
     cache.clear()
     end(item, days_ago=1.5)
     assert tasks.keep_sale_reports() == 1
-    assert (sold_out_of(item), len(report(item).sums.minutes)) == (9, 1)
+    assert (sold_out_of(item), len(sale_report(item).sums.minutes)) == (9, 1)
 
 
 def test_while_the_cache_is_away_nothing_is_kept(item: SaleItem, settings: Settings) -> None:
@@ -114,7 +110,7 @@ def test_the_minutes_of_a_long_sale_are_added_up(item: SaleItem, monkeypatch: py
     second = int(Sale.objects.get(pk=item.sale_id).opens_at.timestamp()) // 300 * 300
     for minute in range(1, 21):
         answer_counts.add_to_sums({(item.pk, Outcome.SOLD_OUT): 1}, second=second + 60 * minute)
-    sums = report(item).sums
+    sums = sale_report(item).sums
     assert (sums.step_minutes, [counts["sold_out"] for counts in sums.minutes.values()]) == (5, [4, 5, 5, 5, 1])
 
 
@@ -127,4 +123,4 @@ def test_sums_that_another_release_has_kept_are_read(item: SaleItem) -> None:
     del kept.sums["arrivals"]
     kept.sums["later_idea"] = {"x": 1}
     kept.save()
-    assert (sold_out_of(item), report(item).sums.arrivals) == (7, {})
+    assert (sold_out_of(item), sale_report(item).sums.arrivals) == (7, {})

@@ -16,14 +16,13 @@ from pytest_django import Settings
 from orders.life import lifecycle
 from orders.models import Order, ShippingAddress
 from orders.report.order_figures import step_for
-from orders.report.sale_report import report_of
 from seckill.live import answer_counts
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from shop.languages.buyer_language import store_language
 from tests.steps.buying import ADDRESS, drained, let_deadlines_pass, make_orders, new_buyers, order_of, reserve_often
 from tests.steps.shop import goods, make_item, statements_for, text_of
-from tests.steps.staff import employee
+from tests.steps.staff import employee, sale_report
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db
@@ -35,10 +34,6 @@ def page_of(item: SaleItem) -> str:
 
 def file_of(item: SaleItem, kind: str) -> str:
     return f"/admin/seckill/sale/{item.sale_id}/report.{kind}"
-
-
-def report(item: SaleItem) -> Any:
-    return report_of(Sale.objects.get(pk=item.sale_id))
 
 
 @pytest.fixture
@@ -67,7 +62,7 @@ def sold(item: SaleItem) -> SaleItem:
 
 
 def test_it_says_what_was_asked_for_sold_and_returned(sold: SaleItem) -> None:
-    found = report(sold)
+    found: Any = sale_report(sold)
     (row,) = found.rows
     assert (row.offered, row.asked, row.units.orders, row.units.units) == (5, 50, 6, 6)
     assert (row.units.paid_units, row.units.expired_units, row.units.refunded_units, row.sold) == (5, 1, 1, 4)
@@ -90,7 +85,7 @@ def test_it_says_what_was_asked_for_sold_and_returned(sold: SaleItem) -> None:
     reserve_often(other, 2)
     drained(other)
     let_deadlines_pass()
-    assert (report(sold).total.units, report(other).total.units) == (6, 2)
+    assert (sale_report(sold).total.units, sale_report(other).total.units) == (6, 2)
 
 
 def test_it_says_which_faults_there_were(sold: SaleItem) -> None:
@@ -101,7 +96,8 @@ def test_it_says_which_faults_there_were(sold: SaleItem) -> None:
     Order.objects.filter(pk=order_of(sold, new_buyers(1)[0]).pk).update(
         created_at=timezone.now() + timedelta(minutes=5)
     )
-    first, second, late = report(sold).faults
+    faults: Any = sale_report(sold).faults
+    first, second, late = faults
     # Two in a minute and four in the next are one fault.
     assert [(fault.kind, fault.value) for fault in (first, second)] == [("errors", 2), ("errors", 6)]
     assert (first.until - first.since, second.until - second.since) == (timedelta(minutes=1), timedelta(minutes=2))
@@ -117,12 +113,12 @@ def test_a_curve_has_sixty_steps_at_most(seconds: int, step: int) -> None:
 
 
 def test_it_says_what_it_does_not_know(sold: SaleItem, settings: Settings) -> None:
-    assert not any("only" in sentence for sentence in report(sold).unknown)
+    assert not any("only" in sentence for sentence in sale_report(sold).unknown)
     reserve_often(sold)
     drained(sold)
-    assert any("7 reservations" in sentence and "only 6" in sentence for sentence in report(sold).unknown)
+    assert any("7 reservations" in sentence and "only 6" in sentence for sentence in sale_report(sold).unknown)
     store_away(settings, "default")
-    found = report(sold)
+    found = sale_report(sold)
     assert (found.asked, found.more_stock) == (None, None)
     assert found.sums.countries == {"CN": 1, "DE": 2}
     assert any("cache server does not answer" in sentence for sentence in found.unknown)

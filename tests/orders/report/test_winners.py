@@ -13,7 +13,6 @@ from django.utils import timezone
 from orders import tasks
 from orders.life import lifecycle
 from orders.models import Order
-from orders.report.sale_report import Report, report_of
 from orders.report.winners import SECONDS, Won
 from seckill.guards import buyer_networks
 from seckill.live.answer_counts import answer_counts
@@ -25,14 +24,11 @@ from tests.steps.buying import drained, new_buyers, order_of
 from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.guarding import confirmed, guarded_by, told_of_pass
 from tests.steps.shop import make_item, text_of
+from tests.steps.staff import sale_report
 from tests.steps.store import store_away
 from tests.steps.waiting_room import open_now
 
 pytestmark = pytest.mark.django_db
-
-
-def report(item: SaleItem) -> Report:
-    return report_of(Sale.objects.get(pk=item.sale_id))
 
 
 def rows_of(client: Client, item: SaleItem) -> dict[tuple[str, str], str]:
@@ -52,7 +48,7 @@ def test_the_first_seconds_are_told_one_by_one(item: SaleItem, as_manager: Clien
     after = (-0.2, 0.5, 1, 40, SECONDS[-1] + 5)
     orders = [reserved_after(item, buyer, at) for buyer, at in zip(new_buyers(5), after, strict=True)]
     assert lifecycle.pay(order_id=orders[0].pk)
-    assert report(item).winners.by_second == [
+    assert sale_report(item).winners.by_second == [
         (0, 1, Won(2, 1)),
         (1, 2, Won(1, 0)),
         (30, 60, Won(1, 0)),
@@ -68,7 +64,7 @@ def test_units_are_added_up_by_the_age_of_the_account(item: SaleItem, as_manager
     ages = (timedelta(0), timedelta(hours=23), timedelta(days=1), timedelta(days=29), timedelta(days=4000))
     for buyer, age in zip(new_buyers(5), ages, strict=True):
         reserved_after(item, buyer, 1, age=age)
-    by_age = report(item).winners.by_age
+    by_age = sale_report(item).winners.by_age
     assert {age: won.units for age, won in by_age.items()} == {"day": 2, "week": 1, "month": 1, "older": 1}
     assert list(by_age) == ["day", "week", "month", "older"]
     assert "注册时间" in text_of(
@@ -87,20 +83,20 @@ def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager
     for buyer in (*early, *later, *without):
         order_of(item, buyer)
     expected = {"early": 2, "later": 1, "unknown": 1}
-    assert report(item).sums.arrivals == expected
+    assert sale_report(item).sums.arrivals == expected
     now = timezone.now()
     Sale.objects.update(opens_at=now - timedelta(days=4), closes_at=now - timedelta(days=2, hours=1))
     assert tasks.keep_sale_reports() == 1
     assert remove_old_rooms() == 1
-    assert report(item).sums.arrivals == expected
+    assert sale_report(item).sums.arrivals == expected
     assert rows_of(as_manager, item)["units_by_arrival", "early"] == "2"
     # A sale that is opened again is added up again, without a room.
     Sale.objects.update(closes_at=now - timedelta(days=1, hours=1))
     assert tasks.keep_sale_reports() == 1
-    assert report(item).sums.arrivals == expected
+    assert sale_report(item).sums.arrivals == expected
     Sale.objects.update(closes_at=now + timedelta(days=1))
     former = store_away(settings, "seckill")
-    assert report(item).sums.arrivals == {}
+    assert sale_report(item).sums.arrivals == {}
     settings.CACHES = former
 
 
@@ -116,19 +112,19 @@ def test_units_are_told_by_network_and_kept(item: SaleItem, as_manager: Client) 
         **{"networks": 3, "units": 4, "largest": 2, "unknown": 1},
         **{"networks_1": 2, "units_1": 2, "networks_2_to_5": 1, "units_2_to_5": 2},
     }
-    assert report(item).sums.networks == expected
+    assert sale_report(item).sums.networks == expected
     page = text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/", **{"Accept-Language": "zh-hans"})
     assert "按网络" in page
     now = timezone.now()
     Sale.objects.update(opens_at=now - timedelta(days=4), closes_at=now - timedelta(days=2))
     assert tasks.keep_sale_reports() == 1
     buyer_networks.connection().delete(buyer_networks.key(item.sale_id))
-    assert report(item).sums.networks == expected
+    assert sale_report(item).sums.networks == expected
     assert rows_of(as_manager, item)["units_by_network", "largest"] == "2"
     # A sale that is opened again.
     Sale.objects.update(closes_at=now - timedelta(days=1, hours=1))
     assert tasks.keep_sale_reports() == 1
-    assert report(item).sums.networks == expected
+    assert sale_report(item).sums.networks == expected
 
 
 def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None:
@@ -136,7 +132,7 @@ def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None
     entered(item, 2, units=2)
     entered(item, 2)
     drawn(item)
-    found = report(item).winners.draw
+    found = sale_report(item).winners.draw
     assert found is not None
     assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 4, 0)
     assert rows_of(as_manager, item)["draw", "entries"] == "4"
@@ -148,7 +144,7 @@ def test_refusals_are_told_by_rule_and_are_no_answers(item: SaleItem, as_manager
     assert told_of_pass(item, first) == "mail_not_confirmed"
     assert [told_of_pass(item, confirmed(buyer)) for buyer in (second, third)] == ["pass", "too_many_accounts"]
     answer_counts.write(second=int(timezone.now().timestamp()))
-    found = report(item)
+    found = sale_report(item)
     assert (found.refused, found.asked) == ({"mail_not_confirmed": 1, "too_many_accounts": 1}, 0)
     assert "Too many accounts" in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
     assert "Too many accounts" in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
@@ -160,6 +156,6 @@ def test_refusals_are_told_by_rule_and_are_no_answers(item: SaleItem, as_manager
 def test_a_sale_without_rules_refuses_nobody_by_one(item: SaleItem, as_manager: Client) -> None:
     order_of(item, new_buyers(1)[0])
     drained(item)
-    assert report(item).refused == {}
+    assert sale_report(item).refused == {}
     assert "Refused by a rule" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
     assert "Too many accounts" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
