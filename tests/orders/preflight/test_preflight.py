@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import cache
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone, translation
 from pytest_django import Settings
 from redis import Redis
@@ -186,20 +186,6 @@ def test_a_mail_server_that_is_away_is_a_stop(item: SaleItem, settings: Settings
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", listener.getsockname()[1]
     assert verdicts(process_looks.look_at_mail(item.sale)) == ["stop", "warning"]
-
-
-@pytest.mark.slow
-def test_the_command_says_what_to_mend_and_exits_with_1(
-    item: SaleItem, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_looks, "silent_queues", lambda: ["drain"])
-    with pytest.raises(SystemExit) as ended:
-        call_command("sale_preflight", str(item.sale_id))
-    assert ended.value.code == 1
-    said = capsys.readouterr().out
-    assert "✗ No worker takes messages of these queues: drain." in said
-    assert "  → Start a worker for each" in said
-    assert said.splitlines()[-1].startswith("NOT ready: ")
 
 
 def test_an_unknown_sale_is_named() -> None:

@@ -1,7 +1,6 @@
 """The pre-flight as a page of the sale: a line for each look, filled in one by one, with or without JavaScript."""
 
 import re
-from html import unescape
 
 import pytest
 from django.test import Client
@@ -28,10 +27,6 @@ def page_of(item: SaleItem) -> str:
     return reverse("admin:seckill_sale_check_before_opening", args=[item.sale_id])
 
 
-def text_at(client: Client, path: str, **more: str) -> str:
-    return unescape(client.get(path, headers=more).content.decode())
-
-
 @pytest.fixture
 def workers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a worker took each message at once, and beat asked for an audit."""
@@ -42,9 +37,9 @@ def workers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("workers_answer")
 def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Client, item: SaleItem) -> None:
-    paths = LINE.findall(text_at(as_manager, page_of(item)))
+    paths = LINE.findall(text_of(as_manager, page_of(item)))
     assert len(paths) == len(LOOKS) + 1
-    parts = [text_at(as_manager, path, HX_Request="true") for path in paths]
+    parts = [text_of(as_manager, path, HX_Request="true") for path in paths]
     assert all("<html" not in part and "hx-get" not in part for part in parts)
     assert "Published, and the reservation store has all its items." in parts[1]
     assert "A message went through each queue: workers take them." in "".join(parts)
@@ -54,7 +49,7 @@ def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Cl
     stops = len(result.stops)
     assert (f"Not ready: {stops} stop" if stops else "Ready.") in parts[-1]
     # And a reader of the other language sees the same run.
-    chinese = text_at(as_manager, paths[-1], **{"Accept-Language": "zh-hans"})
+    chinese = text_of(as_manager, paths[-1], **{"Accept-Language": "zh-hans"})
     assert "已发布，库存系统中已有其全部商品。" in chinese
     assert "Published, and" not in chinese
 
@@ -64,9 +59,9 @@ def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Cl
 def test_without_javascript_the_page_leads_on_to_itself_and_shows_what_it_knows(
     as_manager: Client, item: SaleItem
 ) -> None:
-    text, steps = text_at(as_manager, page_of(item)), 0
+    text, steps = text_of(as_manager, page_of(item)), 0
     while found := NEXT.search(text):
-        text, steps = text_at(as_manager, found[1]), steps + 1
+        text, steps = text_of(as_manager, found[1]), steps + 1
     assert steps == len(LOOKS) + 1
     assert "Published, and the reservation store has all its items." in text
     assert "The mail server answers." in text
@@ -78,20 +73,20 @@ def test_the_line_of_the_workers_asks_again_until_they_had_time(
 ) -> None:
     monkeypatch.setattr(answer_canary, "apply_async", lambda args, **_more: None)
     number = next(n for n, look in enumerate(LOOKS) if look.find is process_looks.look_at_workers)
-    path = LINE.findall(text_at(as_manager, page_of(item)))[number]
-    assert f'hx-get="{path}" hx-trigger="load delay:1s"' in text_at(as_manager, path, HX_Request="true")
+    path = LINE.findall(text_of(as_manager, page_of(item)))[number]
+    assert f'hx-get="{path}" hx-trigger="load delay:1s"' in text_of(as_manager, path, HX_Request="true")
     monkeypatch.setattr(canaries, "SECONDS_MAX", 0.0)
-    assert "No worker takes messages of these queues: " in text_at(as_manager, path, HX_Request="true")
+    assert "No worker takes messages of these queues: " in text_of(as_manager, path, HX_Request="true")
 
 
 def test_a_run_that_lacks_a_look_is_no_result_and_a_store_that_is_away_a_stop(
     as_manager: Client, item: SaleItem, settings: Settings
 ) -> None:
-    paths = LINE.findall(text_at(as_manager, page_of(item)))
-    assert "This page was open too long" in text_at(as_manager, paths[-1], HX_Request="true")
+    paths = LINE.findall(text_of(as_manager, page_of(item)))
+    assert "This page was open too long" in text_of(as_manager, paths[-1], HX_Request="true")
     assert last_result(item.sale_id) is None
     store_away(settings)
-    assert "The reservation store does not answer" in text_at(as_manager, paths[4], HX_Request="true")
+    assert "The reservation store does not answer" in text_of(as_manager, paths[4], HX_Request="true")
 
 
 def test_the_page_of_the_sale_leads_there_but_not_those_who_only_see_sales(

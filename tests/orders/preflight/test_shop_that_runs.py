@@ -8,6 +8,7 @@ import pytest
 from django.utils import translation
 from pytest_django import Settings
 
+from orders.preflight import page_look
 from orders.preflight.admission_look import place_finding
 from orders.preflight.finding import Verdict
 from orders.preflight.limit_look import client_chooses_address, look_at_limits
@@ -47,7 +48,9 @@ def test_the_command_sees_workers_and_pages_has_a_mail_sent_and_names_the_queue_
     assert "✓ The mail server took the test mail of 0\xa0minutes ago." in found.stdout
     assert "✓ The limits have room:" in found.stdout
     assert "✗ No worker takes messages of these queues: repair." in found.stdout
+    assert "  → Start a worker for each" in found.stdout
     assert "✓ Published, and the reservation store has all its items." in found.stdout
+    assert found.stdout.splitlines()[-1].startswith("NOT ready: ")
     assert found.returncode == 1
 
 
@@ -87,7 +90,10 @@ def test_a_missing_page_is_a_stop_and_so_is_a_client_that_writes_its_own_address
 
 
 @pytest.mark.slow
-def test_a_shop_that_is_not_reached_or_silent_ends_the_look(item: SaleItem, settings: Settings) -> None:
+def test_a_shop_that_is_not_reached_or_silent_ends_the_look(
+    item: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_look, "PAGE_SECONDS", 0.5)
     settings.SHOP_URL = f"http://127.0.0.1:{free_port()}"
     assert not client_chooses_address()
     (found,) = look_at_pages(item.sale)

@@ -89,7 +89,6 @@ def test_staff_without_an_address_are_told(
 def test_a_cache_that_is_away_is_said(
     as_manager: Client, shop_manager: User, item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     User.objects.filter(pk=shop_manager.pk).update(email="manager@shop.example")
     monkeypatch.setattr("orders.preflight.page.ask_for_mail", broker_away)
     assert "so no mail was sent" in press(as_manager, item)

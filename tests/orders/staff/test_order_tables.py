@@ -206,12 +206,10 @@ class TestShipments:
         assert "at most 100 characters" in errors[6]
         assert status_of(order) == OrderStatus.PAID
 
-    @pytest.mark.parametrize("number", [3.4043416116461197e19, 34043416116461197123, 10**15])
-    def test_a_number_with_more_digits_than_a_spreadsheet_keeps_is_refused(
-        self, client: Client, order: Order, number: float
-    ) -> None:
-        preview = upload_xlsx(client, ORDERS, {"order": order.shown_code, "tracking_number": number})
-        assert "has cut the tracking number" in " ".join(errors_by_line(preview)[1])
+    def test_a_number_with_more_digits_than_a_spreadsheet_keeps_is_refused(self, client: Client, order: Order) -> None:
+        for number in (3.4043416116461197e19, 34043416116461197123, 10**15):
+            preview = upload_xlsx(client, ORDERS, {"order": order.shown_code, "tracking_number": number})
+            assert "has cut the tracking number" in " ".join(errors_by_line(preview)[1]), number
         assert status_of(order) == OrderStatus.PAID
 
     @pytest.mark.parametrize("number", [10**15 - 1, 999_999_999_999_999.0])
@@ -222,12 +220,12 @@ class TestShipments:
         order.refresh_from_db()
         assert (order.status, order.tracking_number) == (OrderStatus.SHIPPED, "9" * 15)
 
-    @pytest.mark.parametrize("cell", ["carrier", "tracking_number", "status"])
-    def test_a_cell_of_blanks_is_empty_and_ships_nothing(self, client: Client, order: Order, cell: str) -> None:
-        preview = upload(client, ORDERS, {"order": order.shown_code, cell: " \t"})
-        assert preview.context["result"].totals["skip"] == 1
-        confirm(client, ORDERS, preview)
-        assert status_of(order) == OrderStatus.PAID
+    def test_a_cell_of_blanks_is_empty_and_ships_nothing(self, client: Client, order: Order) -> None:
+        for cell in ("carrier", "tracking_number", "status"):
+            preview = upload(client, ORDERS, {"order": order.shown_code, cell: " \t"})
+            assert preview.context["result"].totals["skip"] == 1, cell
+            confirm(client, ORDERS, preview)
+            assert status_of(order) == OrderStatus.PAID, cell
 
     def test_blanks_around_shipped_do_not_matter(self, client: Client, order: Order) -> None:
         bring(client, ORDERS, {"order": order.shown_code, "status": " shipped "})
