@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -21,7 +21,7 @@ from shop.models import Product
 from tests.steps.buying import status_of
 from tests.steps.paying import refund_part
 from tests.steps.shop import make_product, variant_of
-from tests.steps.staff import ORDERS
+from tests.steps.staff import ORDERS, employee
 from tests.steps.tables import XLSX, bring, confirm, errors_by_line, export, exported, upload, upload_xlsx
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -134,15 +134,6 @@ class TestExport:
             make_order(buyer, [(product, 1, 9900)])
         with django_assert_max_num_queries(8):
             assert len(exported(client, ORDERS)) == 30
-
-    def test_staff_who_may_not_see_orders_cannot_export_them(
-        self, client: Client, stranger: User, order: Order
-    ) -> None:
-        User.objects.filter(pk=stranger.pk).update(is_staff=True)
-        client.force_login(stranger)
-        assert export(client, ORDERS).status_code == 403
-        stranger.user_permissions.add(Permission.objects.get(codename="view_order"))
-        assert export(client, ORDERS).status_code == 200
 
 
 class TestShipments:
@@ -278,11 +269,7 @@ class TestShipments:
         last = next(number for number, text in enumerate(texts) if text.startswith('INSERT INTO "orders_mail"'))
         assert 0 < last - locking_statements(written)[0] < len(rows)
 
-    def test_only_who_may_manage_orders_can_import(self, client: Client, stranger: User, order: Order) -> None:
-        User.objects.filter(pk=stranger.pk).update(is_staff=True)
-        stranger.user_permissions.add(Permission.objects.get(codename="view_order"))
-        client.force_login(stranger)
-        assert client.get(f"{ORDERS}import/").status_code == 403
+    def test_the_list_leads_those_there_who_may_manage_orders(self, client: Client, order: Order) -> None:
+        assert "import/" in client.get(ORDERS).content.decode()
+        client.force_login(employee("view_order"))
         assert "import/" not in client.get(ORDERS).content.decode()
-        stranger.user_permissions.add(Permission.objects.get(codename="change_order"))
-        assert client.get(f"{ORDERS}import/").status_code == 200
