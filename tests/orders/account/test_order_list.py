@@ -93,12 +93,6 @@ def test_buying_again_puts_what_is_still_sold_into_the_cart(as_buyer: Client, bu
     assert messages_on(answer) == ["This product is no longer sold."]
 
 
-def test_another_account_cannot_buy_an_order_again(client: Client, rival: User, buyer: User) -> None:
-    order = bought(buyer, goods("tea"))
-    client.force_login(rival)
-    assert client.post(f"{order.get_absolute_url()}again/").status_code == 404
-
-
 def test_at_the_limit_the_page_without_scripts_leads_to_what_waits_for_payment(
     as_buyer: Client, item: SaleItem, buyer: User
 ) -> None:
