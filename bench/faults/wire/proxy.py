@@ -1,4 +1,4 @@
-"""A small TCP proxy between two processes: it can stall, cut and refuse connections, and drop chosen messages.
+"""A small TCP proxy between two processes: it can delay, stall, cut and refuse connections, and drop chosen messages.
 
 It runs in a thread with an event loop. Links are added and switched from any other thread.
 """
@@ -56,9 +56,10 @@ class ProxiedConnection:
 class Link:
     """A listening port and its target. Everything but `port` and `mode` is used by the loop's thread alone."""
 
-    def __init__(self, *, host: str, port: int, target_port: int) -> None:
+    def __init__(self, *, host: str, port: int, target_port: int, delay_seconds: float) -> None:
         self.port = port
         self._host = host
+        self._delay_seconds = delay_seconds
         self.mode = Mode.PASS
         self._target_port = target_port
         self._server: asyncio.Server | None = None
@@ -144,8 +145,13 @@ class Link:
                 await self._flows.wait()
                 if not may_pass(data):
                     return
-                writer.write(data)
-                await writer.drain()
+                if self._delay_seconds:
+                    asyncio.get_running_loop().call_later(self._delay_seconds, writer.write, data)
+                else:
+                    writer.write(data)
+                    await writer.drain()
+            # What is under way arrives before the end of the connection does.
+            await asyncio.sleep(self._delay_seconds)
 
     async def _flush(self, writer: asyncio.StreamWriter) -> None:
         """Let the client receive what the server sent last, before the reset."""
@@ -180,9 +186,12 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
 
-    def add(self, name: str, *, port: int, target_port: int, host: str = HOST) -> None:
-        """Add a link in mode PASS. `host` is the address on which it listens; its target is on this machine."""
-        link = Link(host=host, port=port, target_port=target_port)
+    def add(self, name: str, *, port: int, target_port: int, host: str = HOST, delay_seconds: float = 0.0) -> None:
+        """Add a link in mode PASS, which delays each way by as much. `host` is the address on which it listens.
+
+        Its target is on this machine.
+        """
+        link = Link(host=host, port=port, target_port=target_port, delay_seconds=delay_seconds)
         self._links[name] = link
         self._do(link.switch(Mode.PASS))
 

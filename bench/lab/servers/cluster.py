@@ -15,7 +15,7 @@ from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisError
 
 from shop.local.ports import PORT_ATTEMPTS, free_ports
-from shop.local.process import POLL_SECONDS, PortTaken, Process, ProcessFailed, stop_processes
+from shop.local.process import POLL_SECONDS, PortTaken, Process, start_processes, stop_processes
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 # The smallest cluster: with fewer primaries no majority would remain after a failure.
@@ -88,7 +88,7 @@ def running_cluster() -> Iterator[Cluster]:
             for attempts_left in reversed(range(PORT_ATTEMPTS)):
                 cluster, parts = _prepare(directory=Path(directory), lock_fd=lock_fd)
                 try:
-                    _start(parts=parts)
+                    start_processes(processes=parts)
                     break
                 except PortTaken:
                     stop_processes(processes=parts)
@@ -114,22 +114,10 @@ def _prepare(*, directory: Path, lock_fd: int) -> tuple[Cluster, list[Process]]:
             fsync=STORE_FSYNC,
             port=port,
             password=cluster.password,
+            more=f"cluster-enabled yes\ncluster-port {bus_port}\n",
         )
-        part = server.process(log_path=directory / f"{port}.log", lock_fd=lock_fd)
-        part.argv = [*part.argv, "--cluster-enabled", "yes", "--cluster-port", str(bus_port)]
-        parts.append(part)
+        parts.append(server.process(log_path=directory / f"{port}.log", lock_fd=lock_fd))
     return cluster, parts
-
-
-def _start(*, parts: list[Process]) -> None:
-    for part in parts:
-        part.start()
-    deadline = time.monotonic() + FORM_SECONDS_MAX
-    for part in parts:
-        while not part.answers():
-            if time.monotonic() > deadline:
-                raise ProcessFailed(f"{part.name} gave no answer within {FORM_SECONDS_MAX:.0f} s.\n{part.last_lines()}")
-            time.sleep(POLL_SECONDS)
 
 
 def _is_whole(node: Any) -> bool:

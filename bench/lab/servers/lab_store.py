@@ -1,31 +1,34 @@
-"""A Valkey that is started for the lab alone and thrown away afterwards."""
+"""A Valkey that is started for the lab, or for a measurement, and thrown away afterwards."""
 
 import contextlib
 import secrets
 import shutil
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from shop.local.ports import free_port
-from shop.local.process import POLL_SECONDS, Process, ProcessFailed
+from shop.local.process import Process, start_processes
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
-START_SECONDS = 20.0
 # A restart takes some tenths of a second; a client that waits longer than this fails instead of hanging.
 CLIENT_SECONDS_MAX = 5.0
 
 
 class LabStore:
-    """One Valkey, as durable as the shop's own. It keeps its port, so that clients find it after a restart."""
+    """One Valkey, as durable as the shop's own unless its settings say otherwise. It keeps its port, so that clients
+    find it after a restart. The `with` starts it.
+    """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, *, port: int, password: str, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory / "data"
         server = ValkeyServer(
@@ -33,21 +36,28 @@ class LabStore:
             title="Valkey of the lab",
             directory=self.directory,
             fsync=STORE_FSYNC,
-            port=free_port(),
-            password=secrets.token_hex(16),
+            port=port,
+            password=password,
+            more="".join(f"{name} {value}\n" for name, value in settings.items()),
         )
         self.url = server.url
         self._lock = (directory / "lock").open("w")
-        self.part: Process = server.process(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
+        self.process: Process = server.process(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def start(self) -> None:
         """Start the server and return when it answers, its data read. Raises ProcessFailed."""
-        self.part.start()
-        deadline = time.monotonic() + START_SECONDS
-        while not self.part.answers():
-            if time.monotonic() > deadline:
-                raise ProcessFailed(f"The lab's store gave no answer.\n{self.part.last_lines()}")
-            time.sleep(POLL_SECONDS)
+        start_processes(processes=[self.process])
 
     def restart(self, *, losing_all: bool = False) -> None:
         """kill -9 and start again, with the data that is on the disk, or without any."""
@@ -59,7 +69,7 @@ class LabStore:
 
     def kill(self) -> None:
         """kill -9. May be called twice."""
-        self.part.kill()
+        self.process.kill()
 
     def stop(self) -> None:
         self.kill()
@@ -69,13 +79,11 @@ class LabStore:
 @contextlib.contextmanager
 def lab_store() -> Iterator[LabStore]:
     """A store for the length of a `with`."""
-    with tempfile.TemporaryDirectory(prefix="stampede-lab-") as directory:
-        store = LabStore(Path(directory))
-        try:
-            store.start()
-            yield store
-        finally:
-            store.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="stampede-lab-") as directory,
+        LabStore(Path(directory), port=free_port(), password=secrets.token_hex(16)) as store,
+    ):
+        yield store
 
 
 def store_client(url: str, *, retries: int = 0) -> Any:

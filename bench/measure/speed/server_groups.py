@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +19,10 @@ from redis import Redis
 from bench.measure.speed.part import Ask, Server, answer_to
 from shop.local.environment import RunSettings
 from shop.local.ports import free_port
-from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
+from shop.local.process import Process, start_processes, stop_processes
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
-START_SECONDS = 90.0
 BARE_SITE = "bench.measure.speed.bare_site"
 WSGI_HELLO, RSGI_HELLO, BARE_DJANGO, SHOP, STORE = "wsgi-hello", "rsgi-hello", "bare-django", "shop", "store"
 # The shop with a replica of the reservation store that confirms each yes before it is told.
@@ -53,7 +51,7 @@ def running_group(name: str, *, directory: Path, seconds: int) -> Iterator[Serve
     port = free_port()
     started = processes_of(name, port=port, directory=directory)
     try:
-        start_all(started)
+        start_processes(processes=started)
         pids: dict[str, tuple[int, ...]] = dict(server_pids())
         for process in started:
             kind = REPLICA if process.name == REPLICA else SHOP_KINDS.get(process.name, "web")
@@ -139,22 +137,10 @@ def granian(name: str, application: str, interface: Sequence[str], *, port: int,
     )
 
 
-def start_all(starting: Sequence[Process]) -> None:
-    """Start them at the same time, and return when all answer. Raises ProcessFailed."""
-    for process in starting:
-        process.start()
-    give_up_s = time.monotonic() + START_SECONDS
-    for process in starting:
-        while not process.answers():
-            if time.monotonic() > give_up_s:
-                raise ProcessFailed(f"{process.name} gave no answer.\n{process.last_lines()}")
-            time.sleep(POLL_SECONDS)
-
-
 def prepare_database(*, directory: Path) -> None:
     """Migrate and collect static files. Raises ProcessFailed."""
     preparing = steps(settings=run_settings(port=0, directory=directory))
     try:
-        start_all(preparing)
+        start_processes(processes=preparing)
     finally:
         stop_processes(processes=preparing)

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -150,3 +151,15 @@ def test_a_link_can_get_another_target(proxy: Proxy) -> None:
         assert ask(connection, b"three") == b"echo three"
     assert other.heard == [b"three"]
     other.close()
+
+
+def test_a_delayed_link_delays_each_way_and_loses_what_is_under_way_when_it_is_cut(proxy: Proxy, echo: Echo) -> None:
+    proxy.add("slow", port=free_port(), target_port=echo.port, delay_seconds=0.05)
+    with socket.create_connection(("127.0.0.1", proxy.port("slow")), timeout=SECONDS_MAX) as connection:
+        began_s = time.monotonic()
+        assert ask(connection, b"one") == b"echo one"
+        assert time.monotonic() - began_s >= 0.1
+        connection.sendall(b"too late")
+        proxy.switch(Mode.REFUSE, "slow")
+        assert ask(connection, b"") == b""
+    assert echo.heard == [b"one"]

@@ -3,10 +3,8 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,11 +14,9 @@ import pytest
 from bench.measure.durability import __main__ as command
 from bench.measure.durability import price_table, rounds
 from bench.measure.durability.disk import Disk, NoSlowDisk, build_library
-from bench.measure.durability.measured_pair import DelayedLink
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
 from bench.measure.durability.rounds import Round, RoundFailed, check_slowed, wait_for_kill_time
-from shop.local.ports import free_port
 from tests.processes import command_line
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -119,26 +115,6 @@ def test_a_yes_that_waited_for_a_replica_may_not_be_lost(monkeypatch: pytest.Mon
         assert command.main(["--directory", str(tmp_path)]) == code
         assert json.loads((tmp_path / "durability.json").read_text())["replicas"][0]["lost_promised"] is bool(code)
         assert (tmp_path / "durability.md").read_text().count("| 0 to 2 |") == 1
-
-
-def test_a_link_delays_each_way_and_loses_what_is_under_way_when_it_is_cut() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        link = DelayedLink(port=free_port(), target_port=server.getsockname()[1], delay_s=0.05)
-        with socket.create_connection(("127.0.0.1", link.port), timeout=10) as near:
-            far, _address = server.accept()
-            with far:
-                far.settimeout(10)
-                began_s = time.monotonic()
-                near.sendall(b"one two")
-                assert far.recv(100) == b"one two"
-                there_s = time.monotonic() - began_s
-                far.sendall(b"back")
-                assert near.recv(100) == b"back"
-                back_s = time.monotonic() - began_s - there_s
-                assert min(there_s, back_s) >= 0.05
-                near.sendall(b"too late")
-                link.cut()
-                assert far.recv(100) == b""
 
 
 def test_without_a_compiler_the_list_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
