@@ -1,6 +1,7 @@
 """Prints a schedule step by step: who does what, what each buyer sees, what the store holds, what it shows."""
 
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -60,28 +61,23 @@ def show(strategy_id: str, console: Console, *, language: str | None = None, sto
             return _show_all(strategy_id, console, ServerUrls(store_url=store.url))
 
 
-def run_schedule(
-    schedule: Schedule, urls: ServerUrls, *, name: str = NAME, slow_motion: "SlowMotion | None" = None
-) -> bool:
-    """Run one schedule. Returns whether it showed what it should."""
-    tries_max = TRIES_MAX if issubclass(schedule.strategy, LockedStock) else None
-    options: dict[str, Any] = {"stock": schedule.stock, "units": schedule.units, "tries_max": tries_max}
-    with interleaved(schedule.strategy, urls, name=name, **options) as sale:
-        if slow_motion is None:
-            return schedule.run(sale)
-        slow_motion.sale = sale
-        sale.report = slow_motion.add
-        shown = schedule.run(sale)
-        slow_motion.conclude(schedule, shown=shown)
-        return shown
+def staged(schedule: Schedule, urls: ServerUrls, *, name: str = NAME) -> AbstractContextManager[Interleaver]:
+    """The interleaver for a schedule, for the length of a `with`."""
+    return interleaved(
+        schedule.strategy,
+        urls,
+        name=name,
+        stock=schedule.stock,
+        units=dict(schedule.units),
+        tries_max=TRIES_MAX if issubclass(schedule.strategy, LockedStock) else None,
+    )
 
 
 class SlowMotion:
     """The table of one schedule, filled while it runs."""
 
-    sale: Interleaver
-
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, sale: Interleaver) -> None:
+        self.sale = sale
         self.table = Table(title=f"{schedule.strategy.id} · {schedule.id}", title_justify="left", expand=False)
         self.table.add_column("#", justify="right")
         for heading in (_("who"), _("does"), _("sees"), _("the store holds")):
@@ -174,8 +170,11 @@ class SlowMotion:
 def _show_all(strategy_id: str, console: Console, urls: ServerUrls) -> bool:
     shown = []
     for schedule in schedules_of(strategy_id):
-        slow_motion = SlowMotion(schedule)
-        shown.append(run_schedule(schedule, urls, slow_motion=slow_motion))
+        with staged(schedule, urls) as sale:
+            slow_motion = SlowMotion(schedule, sale)
+            sale.report = slow_motion.add
+            shown.append(schedule.run(sale))
+            slow_motion.conclude(schedule, shown=shown[-1])
         console.print(slow_motion.table)
         for line in slow_motion.conclusion:
             console.print(line)

@@ -1,94 +1,37 @@
-"""Locks whose holders are real processes, and are killed or stopped while they hold them."""
+"""Locks: leases, owners, waiting and the watchdog. What a killed or paused holder leads to, the schedules show too."""
 
-import os
 import threading
-from collections.abc import Callable, Iterator
-from hashlib import sha1
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from bench.lab.schedules.interleaver import ServerUrls, interleaved
 from bench.strategies.base.strategy import Answer, Strategy
 from bench.strategies.locks.redisson_lock import RedissonLock
-from bench.strategies.locks.redisson_lock_fenced import FENCED_DECRBY, RedissonLockFenced
+from bench.strategies.locks.redisson_lock_fenced import RedissonLockFenced
 from bench.strategies.locks.set_nx_ex_lock import SetNxExLock
 from bench.strategies.locks.setnx_lock_expire import SetnxLockExpire
-from bench.strategies.locks.setnx_lock_finally import SetnxLockFinally
-from bench.strategies.locks.setnx_lock_plain import SetnxLockPlain
 from tests.bench.strategies.conftest import RUN
-from tests.bench.strategies.paused_buyer import PausedBuyer
 from tests.processes import wait_until
 
-# Short enough to be waited for, long enough for the steps of a live buyer.
-LEASE_SECONDS = 0.6
 # How long a test waits on a busy machine for something that takes no time.
 SECONDS_MAX = 20.0
 
-# The command with which a holder sells, by strategy.
-WRITE: dict[type[Strategy], str] = {
-    RedissonLockFenced: sha1(FENCED_DECRBY.encode(), usedforsecurity=False).hexdigest(),
-}
-
-Start = Callable[[type[Strategy]], PausedBuyer]
 Make = Callable[..., Any]
 
 
-@pytest.fixture
-def holder() -> Iterator[Start]:
-    """A process that has taken the lock, has read the stock, and is stopped before it writes."""
-    started: list[PausedBuyer] = []
-
-    def start(strategy: type[Strategy]) -> PausedBuyer:
-        url = os.environ["SECKILL_REDIS_URL"]
-        word = WRITE.get(strategy, "DECRBY")
-        started.append(PausedBuyer(strategy, url=url, name=RUN, stop_before=word, lease_seconds=LEASE_SECONDS))
-        started[-1].wait_until_stopped()
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-
-
-@pytest.mark.parametrize("strategy", [SetnxLockPlain, SetnxLockFinally], ids=lambda strategy: strategy.id)
-def test_a_killed_holder_of_a_lock_without_expiry_blocks_the_sale_for_ever(
-    strategy: type[Strategy], make: Make, holder: Start
-) -> None:
-    sale = make(strategy, stock=2)
-    holder(strategy).kill()
-    assert sale.attempt(2) is Answer.BUSY
-    assert sale.store.pttl(sale.lock) == -1, "the lock has an expiry"
-    assert sale.left() == 2
-
-
 @pytest.mark.parametrize("strategy", [SetNxExLock, RedissonLock, RedissonLockFenced], ids=lambda strategy: strategy.id)
-def test_the_lease_of_a_killed_holder_ends(strategy: type[Strategy], make: Make, holder: Start) -> None:
-    sale = make(strategy, stock=2, lease_seconds=LEASE_SECONDS)
-    holder(strategy).kill()
-    wait_until(lambda: not sale.store.exists(sale.lock), seconds_max=SECONDS_MAX)
-    assert sale.attempt(2) is Answer.SOLD
-    assert sale.left() == 1
-
-
-@pytest.mark.parametrize("strategy", [SetNxExLock, RedissonLock], ids=lambda strategy: strategy.id)
-def test_a_holder_paused_past_its_lease_sells_a_unit_that_another_has_bought(
-    strategy: type[Strategy], make: Make, holder: Start
+def test_the_lease_of_a_killed_holder_ends(
+    strategy: type[Strategy], urls_of: Callable[[type[Strategy]], ServerUrls]
 ) -> None:
-    sale = make(strategy, stock=1, lease_seconds=LEASE_SECONDS)
-    paused = holder(strategy)
-    wait_until(lambda: not sale.store.exists(sale.lock), seconds_max=SECONDS_MAX)
-    assert sale.attempt(2) is Answer.SOLD
-    assert paused.go_on() is Answer.SOLD
-    assert sale.left() == -1
-
-
-def test_a_stock_that_checks_the_fencing_token_refuses_the_paused_holder(make: Make, holder: Start) -> None:
-    sale = make(RedissonLockFenced, stock=1, lease_seconds=LEASE_SECONDS)
-    paused = holder(RedissonLockFenced)
-    wait_until(lambda: not sale.store.exists(sale.lock), seconds_max=SECONDS_MAX)
-    assert sale.attempt(2) is Answer.SOLD
-    assert paused.go_on() is Answer.BUSY
-    assert sale.left() == 0
+    with interleaved(strategy, urls_of(strategy), name=RUN, stock=2) as sale:
+        # It has taken the lock and has read the stock.
+        sale.go("A", 2)
+        sale.kill("A")
+        sale.pass_time(sale.seller.lease_seconds * 1.1)
+        sale.finish("B")
+        assert (sale.answer_of("B"), sale.left()) == (Answer.SOLD, 1)
 
 
 def test_the_watchdog_keeps_the_lock_of_a_holder_who_is_slow_but_alive(make: Make) -> None:
