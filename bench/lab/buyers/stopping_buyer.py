@@ -8,12 +8,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psycopg.sql import Composable
-from redis.cluster import RedisCluster
 
 from bench.lab.buyers.buyer_process import LOCK_WAIT_MS, attempt
 from bench.lab.buyers.calls import Call
-from bench.lab.schedules.stepped_store import SteppedConnection, SteppedStore
+from bench.lab.schedules.traced_store import TracedConnection, TracedStore, Tracer
 from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX
+from bench.lab.servers.strategy_client import strategy_client
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Backend, Surroundings
 
@@ -34,7 +34,7 @@ class StopTask:
     signal_number: int
 
 
-class CommandCounter:
+class CommandCounter(Tracer):
     """Counts the commands of the attempt, and sends the signal before the one that the task names."""
 
     def __init__(self, task: StopTask, pipe: Connection) -> None:
@@ -42,12 +42,12 @@ class CommandCounter:
         self.pipe = pipe
         self.count: int | None = None
 
-    def __call__(self, command: tuple[Any, ...]) -> None:
+    def step(self, args: tuple[Any, ...]) -> None:
         if self.count is None:
             return
         self.count += 1
         if self.count == self.task.step:
-            text = command[0].as_string() if isinstance(command[0], Composable) else str(command[0])
+            text = args[0].as_string() if isinstance(args[0], Composable) else str(args[0])
             self.pipe.send(text.split()[0].upper())
             os.kill(os.getpid(), self.task.signal_number)
 
@@ -58,8 +58,8 @@ def run(task: StopTask, pipe: Connection) -> None:
     counter = CommandCounter(task, pipe)
     kind = BY_ID[task.strategy_id]
     surroundings = Surroundings(
-        store=stepped_store(task.store_url, backend=kind.backend, counter=counter),
-        database=partial(stepped_connection, task.database_url, counter) if task.database_url else None,
+        store=traced_store(task.store_url, backend=kind.backend, counter=counter),
+        database=partial(traced_connection, task.database_url, counter) if task.database_url else None,
         lease_seconds=task.lease_seconds,
     )
     strategy = kind(surroundings, task.name)
@@ -68,17 +68,15 @@ def run(task: StopTask, pipe: Connection) -> None:
     pipe.send(attempt(strategy, Call(BUYER, task.units)))
 
 
-def stepped_store(url: str, *, backend: Backend, counter: CommandCounter) -> Any:
+def traced_store(url: str, *, backend: Backend, counter: CommandCounter) -> Any:
     """A client whose commands are counted. Not for the cluster: the strategy there sends a single command."""
-    if backend is Backend.DATABASE:
-        return None
-    if backend is Backend.CLUSTER:
-        return RedisCluster.from_url(url, socket_timeout=CLIENT_SECONDS_MAX)
-    return SteppedStore.at(url, counter, socket_timeout=CLIENT_SECONDS_MAX)
+    if backend is Backend.STORE:
+        return TracedStore.traced_by(counter, url, socket_timeout=CLIENT_SECONDS_MAX)
+    return strategy_client(url, backend=backend)
 
 
-def stepped_connection(url: str, counter: CommandCounter) -> SteppedConnection:
-    connection = SteppedConnection.at(url, counter)
+def traced_connection(url: str, counter: CommandCounter) -> TracedConnection:
+    connection = TracedConnection.traced_by(counter, url)
     connection.execute(f"SET lock_timeout = {LOCK_WAIT_MS}")
     connection.commit()
     return connection

@@ -18,7 +18,7 @@ import psycopg
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from bench.lab.schedules.stepped_buyer import STEP_SECONDS_MAX, Killed, State, SteppedBuyer, WorkFailed
-from bench.lab.schedules.traced_store import TracedCluster, TracedConnection, TracedStore
+from bench.lab.schedules.traced_store import SimulatedStore, TracedCluster, TracedConnection
 from bench.lab.servers.strategy_client import strategy_client
 from bench.strategies.base.strategy import Answer, Backend, Strategy
 from seckill.store.scripts import Script
@@ -290,7 +290,7 @@ class Interleaver:
         store: Any = None
         database: Callable[[], psycopg.Connection[Any]] | None = None
         if backend is Backend.STORE:
-            store = TracedStore.traced_by(buyer, url)
+            store = SimulatedStore.traced_by(buyer, url)
         elif backend is Backend.CLUSTER:
             store = TracedCluster.traced_by(buyer, url)
         else:

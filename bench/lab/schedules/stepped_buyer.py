@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from bench.lab.schedules.traced_store import Tracer
 from bench.strategies.base.strategy import Answer, Surroundings
 
 # A step takes less than a millisecond; this bound is for a very busy machine, so that nothing hangs for ever.
@@ -31,7 +32,7 @@ class State(StrEnum):
     DEAD = "dead"
 
 
-class SteppedBuyer:
+class SteppedBuyer(Tracer):
     """One buyer and its thread."""
 
     def __init__(self, name: str, *, pass_time: Callable[[float], None], now: Callable[[], float]) -> None:

@@ -1,23 +1,23 @@
-"""Clients that call a tracer before each command and after each answer."""
+"""Clients that call a tracer before each command, where it may wait or end the process, and after each answer."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
 
 import psycopg
 from redis import Redis
-from redis.client import PubSub
+from redis.client import Pipeline, PubSub
 from redis.cluster import RedisCluster
 from redis.exceptions import RedisError
-
-from bench.lab.schedules.stepped_store import SteppedConnection, SteppedCursor, SteppedPipeline, SteppedStore
 
 WAIT = "wait for a message"
 
 
-class Tracer(Protocol):
-    """The kind of call that a traced client makes."""
+class Tracer:
+    """What traced clients call. By itself it does nothing."""
 
     def step(self, args: tuple[Any, ...]) -> None:
-        """Called before a command is sent. May wait, or raise."""
+        """Called with the name and arguments of a command before it is sent. May wait, or raise."""
 
     def saw(self, answer: Any) -> None:
         """Called with the answer, or with the error."""
@@ -28,30 +28,53 @@ class Tracer(Protocol):
     def waited(self, seconds: float) -> None:
         """Called when no message came within so many seconds."""
 
+    def trace(self, args: tuple[Any, ...], send: Callable[[], Any]) -> Any:
+        """Send a command."""
+        self.step(args)
+        try:
+            answer = send()
+        except RedisError as error:
+            self.saw(error)
+            raise
+        self.saw(answer)
+        return answer
 
-class TracedStore(SteppedStore):
+
+class TracedStore(Redis):
     tracer: Tracer
 
     @classmethod
-    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> "TracedStore":
+    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> Self:
         client: Any = cls.from_url(url, **options)
-        client.tracer, client.step = tracer, tracer.step
-        traced: TracedStore = client
+        client.tracer = tracer
+        traced: Self = client
         return traced
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        try:
-            answer = super().execute_command(*args, **options)
-        except RedisError as error:
-            self.tracer.saw(error)
-            raise
-        self.tracer.saw(answer)
-        return answer
+        return self.tracer.trace(args, partial(super().execute_command, *args, **options))
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> "TracedPipeline":
         pipeline = TracedPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
-        pipeline.tracer, pipeline.step = self.tracer, self.tracer.step
+        pipeline.tracer = self.tracer
         return pipeline
+
+
+class TracedPipeline(Pipeline):
+    """Traces each command that is sent at once (WATCH, and reads after it), and EXEC."""
+
+    tracer: Tracer
+
+    def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        return self.tracer.trace(args, partial(super().immediate_execute_command, *args, **options))
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        command = ("EXEC", *(command[0][0] for command in self.command_stack))
+        answers: list[Any] = self.tracer.trace(command, partial(super().execute, raise_on_error))
+        return answers
+
+
+class SimulatedStore(TracedStore):
+    """Its subscriptions take no real time to wait."""
 
     def pubsub(self, **options: Any) -> "TracedMessages":
         messages: Any = TracedMessages(self.connection_pool, **options)
@@ -60,26 +83,8 @@ class TracedStore(SteppedStore):
         return traced
 
 
-class TracedPipeline(SteppedPipeline):
-    tracer: Tracer
-
-    def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
-        answer = super().immediate_execute_command(*args, **options)
-        self.tracer.saw(answer)
-        return answer
-
-    def execute(self, raise_on_error: bool = True) -> list[Any]:
-        try:
-            answers = super().execute(raise_on_error)
-        except RedisError as error:
-            self.tracer.saw(error)
-            raise
-        self.tracer.saw(answers)
-        return answers
-
-
 class TracedMessages(PubSub):
-    """A subscription. Waiting takes no real time: the message is there when the buyer continues, or it is not."""
+    """A subscription: the message is there when the buyer continues, or it is not."""
 
     tracer: Tracer
     client: TracedStore
@@ -104,49 +109,44 @@ class TracedMessages(PubSub):
 
 
 class TracedCluster(RedisCluster):
-    tracer: Tracer
+    tracer: Tracer | None = None  # while the client looks up the nodes
 
     @classmethod
-    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> "TracedCluster":
+    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> Self:
         client: Any = cls.from_url(url, **options)
         client.tracer = tracer
-        traced: TracedCluster = client
+        traced: Self = client
         return traced
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        tracer: Tracer | None = getattr(self, "tracer", None)  # not set yet while the client looks up the nodes
-        if tracer is None:
-            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        tracer.step(args)
-        try:
-            answer: Any = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        except RedisError as error:
-            tracer.saw(error)
-            raise
-        tracer.saw(answer)
-        return answer
+        send = partial(super().execute_command, *args, **options)
+        return self.tracer.trace(args, send) if self.tracer else send()
 
 
-class TracedConnection(SteppedConnection):
+class TracedConnection(psycopg.Connection[Any]):
+    """A connection to PostgreSQL that traces each statement, and COMMIT."""
+
     tracer: Tracer
 
     @classmethod
-    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> "TracedConnection":
+    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> Self:
         connection = cls.connect(url, **options)
-        connection.tracer, connection.step = tracer, tracer.step
+        connection.tracer = tracer
         connection.cursor_factory = TracedCursor
         tracer.connected(connection)
         return connection
 
     def commit(self) -> None:
+        self.tracer.step(("COMMIT",))
         super().commit()
         self.tracer.saw(None)
 
 
-class TracedCursor(SteppedCursor):
-    def execute(self, query: Any, params: Any = None, **options: Any) -> "TracedCursor":
-        super().execute(query, params, **options)
+class TracedCursor(psycopg.Cursor[Any]):
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         connection = self.connection
-        if isinstance(connection, TracedConnection):
-            connection.tracer.saw(self.statusmessage)
+        assert isinstance(connection, TracedConnection)
+        connection.tracer.step((query, params))
+        super().execute(query, params, **options)
+        connection.tracer.saw(self.statusmessage)
         return self
