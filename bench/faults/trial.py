@@ -22,7 +22,8 @@ from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purch
 from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
 from bench.faults.trial_sale import Stock, credentials_for
-from bench.faults.wire.http_client import CALL_SECONDS_MAX, BuyerClient
+from bench.faults.wire.http_client import BuyerClient
+from bench.http_requests import CALL_SECONDS_MAX
 from bench.load_sale import retire
 from orders.repair.audit import audit
 from seckill.models import SaleItem

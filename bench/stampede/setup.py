@@ -1,10 +1,7 @@
 """Prepares a load test before its first call: an item that is open, and a running shop that knows it."""
 
-import http.client
 import ipaddress
-import json
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +9,7 @@ from urllib.parse import urlsplit
 from django.urls import reverse
 from django.utils import timezone
 
-from bench import load_buyers
+from bench import http_requests, load_buyers
 from bench.load_sale import open_load_items
 from orders.models import LIVE, OrderLine
 from seckill import ledger
@@ -25,7 +22,6 @@ from shop.times.zone import time_with_offset
 OWN_SALE_SECONDS = 900
 # The web server polls the store for new sales, ten times a second.
 OPEN_SECONDS_MAX = 5.0
-SHOP_TIMEOUT_SECONDS = 10.0
 
 
 class CannotStart(Exception):
@@ -149,19 +145,12 @@ def check_shop(*, address: Address, item_id: int, pass_text: str) -> None:
 def request(
     address: Address, method: str, path: str, *, body: str | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, Any]]:
-    """One request. With http.client, which ignores the proxies of the environment and follows no redirect."""
-    connection = http.client.HTTPConnection(address.host, address.port, timeout=SHOP_TIMEOUT_SECONDS)
-    try:
-        with closing(connection):
-            connection.request(method, path, body=body, headers=headers or {})
-            response = connection.getresponse()
-            status, text = response.status, response.read()
-    except (OSError, http.client.HTTPException) as error:
+    """The status, and the JSON object of the answer. Raises CannotStart if none came."""
+    data = body.encode() if body is not None else None
+    reply = http_requests.request(address.port, method, path, host=address.host, headers=headers, data=data)
+    if not reply.status:
         raise CannotStart(
-            f"No shop answers at {address.base} ({error}). Start one with `make run`, or say where it is with --url."
-        ) from error
-    try:
-        reply = json.loads(text)
-    except ValueError:
-        reply = {}
-    return status, reply if isinstance(reply, dict) else {}
+            f"No shop answers at {address.base} ({reply.problem}). Start one with `make run`, or say where it is with "
+            "--url."
+        )
+    return reply.status, reply.json_object

@@ -13,12 +13,12 @@ from django.db import connection
 from django.urls import reverse
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part
-from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.kinds.processes import DiesAtFailpoint
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
-from bench.faults.wire.http_client import Reply, request
+from bench.faults.wire.http_client import request
+from bench.http_requests import Reply
 from orders.models import OrderLine, Payment
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage

@@ -1,20 +1,16 @@
 """One buyer's calls over HTTP. Each is written to the history before it is sent and when its answer came."""
 
-import http.client
 import json
-import ssl
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from bench import http_requests
 from bench.faults.history import UNKNOWN, Action, History
 from bench.faults.trial_sale import Credentials
+from bench.http_requests import Reply
 from orders.models import OrderStatus
-
-# The shop gives up on a store within 2 s; a call that takes this long was lost on the way.
-CALL_SECONDS_MAX = 10.0
 
 # Outcomes that are not the shop's: the payment company took the money; its page does not take any more.
 CHARGED, PAGE_CLOSED = "charged", "page_closed"
@@ -36,15 +32,6 @@ class Answer:
     def is_unknown(self) -> bool:
         """Whether the call may or may not have taken effect: no answer, or a 5xx."""
         return self.status == 0 or self.status >= 500
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer over HTTP; status 0 if none came. Names of headers are in lower case."""
-
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    text: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,35 +210,18 @@ def request(
     content_type: str = "",
     tls: bool = False,
 ) -> Reply:
-    """One request on a connection of its own. With http.client, which uses no proxy and follows no redirect."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CALL_SECONDS_MAX)
-    if tls:
-        # The certificate is the harness's own.
-        context = ssl._create_unverified_context()
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=CALL_SECONDS_MAX, context=context)
+    """One request, through a proxy or without one."""
     more = {"Host": "127.0.0.1", "Accept": "application/json, text/html", **(headers or {})}
     if content_type:
         more["Content-Type"] = content_type
-    try:
-        with closing(connection):
-            connection.request(method, path, body=data, headers=more)
-            response = connection.getresponse()
-            text = response.read()
-            return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, text)
-    except (OSError, http.client.HTTPException):
-        return Reply()
+    return http_requests.request(port, method, path, headers=more, data=data, tls=tls)
 
 
 def answer_from(reply: Reply, *, yes_words: tuple[str, str] = HOLD_WORDS) -> Answer:
     """The API's reply as an answer."""
     if not reply.status:
         return Answer(outcome=UNKNOWN)
-    try:
-        body = json.loads(reply.text)
-    except ValueError:
-        body = {}
-    if not isinstance(body, dict):
-        body = {}
+    body = reply.json_object
     return Answer(outcome=outcome_of(reply, body, yes_words=yes_words), status=reply.status, body=body)
 
 

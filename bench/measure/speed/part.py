@@ -1,19 +1,16 @@
 """A part of the bench: one thing that is asked for again and again, and the figures of one such run."""
 
-import http.client
-import json
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from bench.http_requests import request
 from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
 from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
 
 # Connecting, and the first requests of a process, are not measured.
 WARM_UP_SECONDS = 1
-PROBE_SECONDS_MAX = 10.0
 
 
 class WrongAnswer(Exception):
@@ -142,18 +139,7 @@ def check_answer(server: Server, ask: Ask) -> None:
 
 
 def answer_to(server: Server, ask: Ask) -> tuple[int, str]:
-    """Status and code of the answer; (0, reason) if none came. http.client follows no redirect and uses no proxy."""
+    """Status and code of the answer; (0, reason) if none came."""
     headers = {**ask.headers, **({"Content-Type": "application/json"} if ask.body else {})}
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PROBE_SECONDS_MAX)
-    try:
-        with closing(connection):
-            connection.request(ask.method, ask.path, body=ask.body or None, headers=headers)
-            response = connection.getresponse()
-            status, text = response.status, response.read()
-    except (OSError, http.client.HTTPException) as error:
-        return 0, repr(error)
-    try:
-        reply = json.loads(text)
-    except ValueError:
-        return status, ""
-    return status, str(reply.get("code", "")) if isinstance(reply, dict) else ""
+    reply = request(server.port, ask.method, ask.path, headers=headers, data=ask.body.encode() or None)
+    return reply.status, reply.problem or str(reply.json_object.get("code", ""))
