@@ -7,14 +7,9 @@ import os
 import secrets
 import sys
 
-from bench.own_run import listen_for_stop, run_command
-from shop.local.directory_lock import DirectoryInUse
+from bench.own_run import listen_for_stop, run_command, run_on_own_servers
 from shop.local.environment import SERVER_URLS
-from shop.local.postgres import DataUnusable
-from shop.local.process import ProcessFailed
-from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT
-from shop.local.wheel import WheelMissing
 
 
 def main(arguments: list[str]) -> int:
@@ -23,19 +18,10 @@ def main(arguments: list[str]) -> int:
     if "--http" in arguments:
         # The running shop has the addresses of its servers and its secret key in .stampede/env.
         return run_command("seckill_lab", arguments, environment=os.environ)
-    own_key = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ, "LOAD_TESTS": "1"}
     if all(os.environ.get(name) for name in SERVER_URLS):
+        own_key = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ, "LOAD_TESTS": "1"}
         return run_command("seckill_lab", arguments, environment=own_key)
-    servers = EmbeddedServers(ROOT / ".stampede" / "lab")
-    try:
-        servers.start()
-    except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:
-        print(error, file=sys.stderr)
-        return 2
-    try:
-        return run_command("seckill_lab", arguments, environment={**own_key, **servers.environment()})
-    finally:
-        servers.stop()
+    return run_on_own_servers(ROOT / ".stampede" / "lab", ["seckill_lab", *arguments])
 
 
 if __name__ == "__main__":

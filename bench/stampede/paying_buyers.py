@@ -57,17 +57,17 @@ class PayingBuyers(CallingThreads):
 
     def times(self) -> dict[str, CallTimes]:
         """The measurements, by kind of call."""
-        return {kind: self._calls.times(kind) for kind in (ORDER, START, WEBHOOK)}
+        return {kind: self.times_of(kind) for kind in (ORDER, START, WEBHOOK)}
 
     def _pay(self) -> None:
-        while not self._calls.ended:
+        while not self.ended:
             with self._lock:
                 order = next(self._orders, None)
             if order is None:
                 return
             bearer = {"Authorization": f"Bearer {order.token}", "Content-Type": "application/json"}
-            self._calls.call(ORDER, "GET", reverse("api-order", args=[order.number]), headers=bearer)
-            started = self._calls.call(
+            self.call(ORDER, "GET", reverse("api-order", args=[order.number]), headers=bearer)
+            started = self.call(
                 START,
                 "POST",
                 reverse("api-order-pay", args=[order.number]),
@@ -82,7 +82,7 @@ class PayingBuyers(CallingThreads):
             payment_id=payment_id, url=url, reservation_id=order.reservation_id, amount_minor=order.amount_minor
         )
         signature = signature_header(body=body.encode(), signed_s=int(time.time()))
-        self._calls.call(
+        self.call(
             WEBHOOK,
             "POST",
             reverse("api-payment-webhook", args=["simulated"]),

@@ -27,23 +27,36 @@ class CallTimes:
     longest_ms: float
 
 
-class TimedCalls:
-    """Calls from many threads, each on a connection of its own, until `end`."""
+class CallingThreads:
+    """Threads that make timed calls from the beginning of the `with` to its end, each call on a new connection."""
 
-    def __init__(self, *, address: Address, pause_seconds: float = PAUSE_SECONDS) -> None:
+    def __init__(
+        self, *, address: Address, work: Mapping[str, Callable[[], None]], pause_seconds: float = PAUSE_SECONDS
+    ) -> None:
+        """`work` is what each thread does until `ended`, by the thread's name."""
         self._address = address
         self._pause_seconds = pause_seconds
         self._ended = threading.Event()
         # By kind of call.
         self._seconds: defaultdict[str, list[float]] = defaultdict(list)
         self._failed: Counter[str] = Counter()
+        self._threads = [threading.Thread(target=target, name=name) for name, target in work.items()]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
 
     @property
     def ended(self) -> bool:
         return self._ended.is_set()
-
-    def end(self) -> None:
-        self._ended.set()
 
     def call(self, kind: str, method: str, path: str, **details: Any) -> dict[str, Any]:
         """One call, the answer's JSON object if it has one and did not fail, and a pause."""
@@ -59,7 +72,7 @@ class TimedCalls:
         self._ended.wait(self._pause_seconds)
         return reply
 
-    def times(self, kind: str) -> CallTimes:
+    def times_of(self, kind: str) -> CallTimes:
         """The measurements so far."""
         ordered_ms = sorted(1000 * seconds for seconds in self._seconds[kind])
         return CallTimes(
@@ -69,29 +82,6 @@ class TimedCalls:
             p99_ms=percentile(ordered_ms, 0.99),
             longest_ms=ordered_ms[-1] if ordered_ms else 0.0,
         )
-
-
-class CallingThreads:
-    """Threads that make timed calls from the beginning of the `with` to its end."""
-
-    def __init__(
-        self, *, address: Address, work: Mapping[str, Callable[[], None]], pause_seconds: float = PAUSE_SECONDS
-    ) -> None:
-        """`work` is what each thread does until `self._calls.ended`, by the thread's name."""
-        self._calls = TimedCalls(address=address, pause_seconds=pause_seconds)
-        self._threads = [threading.Thread(target=target, name=name) for name, target in work.items()]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._calls.end()
-        for thread in self._threads:
-            thread.join()
 
 
 class Visitors(CallingThreads):
@@ -116,8 +106,8 @@ class Visitors(CallingThreads):
         )
 
     def times(self) -> dict[str, CallTimes]:
-        return {name: self._calls.times(name) for name in self._names}
+        return {name: self.times_of(name) for name in self._names}
 
     def _visit(self, name: str, path: str, headers: dict[str, str]) -> None:
-        while not self._calls.ended:
-            self._calls.call(name, "GET", path, headers=headers)
+        while not self.ended:
+            self.call(name, "GET", path, headers=headers)
