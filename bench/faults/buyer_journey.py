@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bench.faults.payer import cancel, pay
+from bench.faults.payer import Retry, cancel, known, pay
 from bench.faults.wire.http_client import Answer, BuyerClient
 
-# Between two attempts of the same call.
-RETRY_SECONDS = 0.25
 # After these answers another attempt may succeed.
 WORTH_RETRYING = {"paused", "not_open", "held_by_others", "too_few_left", "pass_expired"}
 
@@ -102,14 +100,9 @@ def reserve_until_known(
     client: BuyerClient, behaviour: Behaviour, *, item_id: int, stop: threading.Event
 ) -> Answer | None:
     """The yes, or None if refused for good or out of time. The same pass each time, so no attempt counts twice."""
-    give_up_s = time.monotonic() + behaviour.retry_seconds_max
-    attempt = 0
-    while True:
-        answer = client.reserve(item_id=item_id, units=behaviour.units, attempt=attempt)
-        if answer.status == 201:
-            return answer
-        if not answer.is_unknown and answer.outcome not in WORTH_RETRYING:
-            return None
-        if time.monotonic() > give_up_s or stop.wait(RETRY_SECONDS):
-            return None
-        attempt += 1
+    retry = Retry(seconds=behaviour.retry_seconds_max, stop=stop)
+    answer = retry.until(
+        lambda answer: known(answer) and answer.outcome not in WORTH_RETRYING,
+        lambda attempt: client.reserve(item_id=item_id, units=behaviour.units, attempt=attempt),
+    )
+    return answer if answer and answer.status == 201 else None

@@ -26,6 +26,8 @@ Client = TypeVar("Client", bound=BuyerClient)
 
 # The numbers of buyers that a fault adds start here, far above those of the trial's buyers.
 EXTRA_BUYERS_FIRST = 1_000
+# What a fault waits for, such as a visit to a failpoint, happens within this time unless something is wrong.
+INJECT_SECONDS_MAX = 15.0
 # One of so many buyers does not keep receipts: nobody brings back what is lost of theirs.
 FORGETFUL = 5
 

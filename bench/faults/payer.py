@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bench.faults.wire.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
 
+# Between two attempts of the same call.
 RETRY_SECONDS = 0.25
 
 

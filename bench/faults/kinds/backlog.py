@@ -1,6 +1,5 @@
 """So many reservations wait to become orders that the shop promises no more; afterwards it goes on by itself."""
 
-import json
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
@@ -63,7 +62,7 @@ class BacklogFull(Fault):
         if new.outcome != "unavailable":
             self._wrong.append(f"a new buyer was told {new.outcome}")
         port = self.shop.proxy.port(f"buyers-{WEBS[attempt % len(WEBS)]}")
-        live = json.loads(request(port, "GET", f"/api/v1/sale-items/{item_id}/live/").text or b"{}")
+        live = request(port, "GET", f"/api/v1/sale-items/{item_id}/live/").json_object
         if live.get("availability") != "unavailable":
             self._wrong.append(f"live said {live.get('availability')}")
 

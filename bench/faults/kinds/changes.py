@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part, TrialContext
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part, TrialContext
 from seckill import ledger
 from seckill.changes import journal
 from seckill.changes.effect import adjustment_of
@@ -16,7 +16,6 @@ Kind, Status = SaleChange.Kind, SaleChange.Status
 
 REASON = "fault harness"
 SIGNS: dict[str, int] = {Kind.ADD_UNITS: 1, Kind.WITHDRAW_UNITS: -1}
-INJECT_SECONDS_MAX = 15.0
 
 
 class ChangeFault(Fault):

@@ -10,9 +10,8 @@ import psycopg
 from django.conf import settings
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.kinds.data_loss import last_file
-from bench.faults.kinds.processes import INJECT_SECONDS_MAX
 from shop.local.process import Process
 
 # The size of the blocks in which a shell counts.

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part, TrialContext
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part, TrialContext
 from bench.faults.wire.front_proxy import FrontPorts, front_proxy
 from bench.faults.wire.http_client import request
 from bench.faults.wire.proxy import DropRule, Mode
 from shop.local.ports import free_ports
-
-INJECT_SECONDS_MAX = 15.0
 
 
 class MessageLost(Fault):

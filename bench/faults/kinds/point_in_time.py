@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from bench.faults.fault import TrialContext
-from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.fault import INJECT_SECONDS_MAX, TrialContext
 from bench.faults.kinds.restored_database import PROGRAM_SECONDS_MAX, PostgresRestored
 from bench.faults.kinds.standbys import keep_company, restore_company
 from orders.models import Attention, Order

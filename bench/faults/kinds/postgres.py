@@ -9,8 +9,7 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part
-from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.kinds.processes import ProcessDown, ProcessKilled
 from bench.faults.wire.proxy import DropRule
 from orders.models import Order

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part, TrialContext
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part, TrialContext
 from bench.faults.trial_sale import Stock
 from bench.faults.wire.http_client import Answer, BuyerClient
 from bench.faults.wire.proxy import Mode
@@ -17,8 +17,6 @@ from orders.life import intake
 from seckill.outbox.outbox import GROUP, TAKE_OVER_IDLE_MS
 from seckill.store.keys import keys_of
 
-# Buyers reach every failpoint within this time unless something is wrong.
-INJECT_SECONDS_MAX = 15.0
 # After this time another consumer may take over what one has read.
 PAST_IDLE_SECONDS = TAKE_OVER_IDLE_MS / 1000 + 1.5
 # Holds so long that an order which is delayed by that time can still be paid.

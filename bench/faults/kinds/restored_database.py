@@ -13,8 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, TrialContext
-from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, TrialContext
 from bench.faults.shop_under_test import CELERY, WEBS
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock

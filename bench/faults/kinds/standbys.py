@@ -12,8 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, TrialContext
-from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, TrialContext
 from bench.faults.kinds.restored_database import COMPANY, PostgresRestored, run
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
 from bench.faults.store_snapshot import reservations_in_database

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from bench.faults.buyer_journey import RETRY_SECONDS, Demand
+from bench.faults.buyer_journey import Demand
 from bench.faults.fault import TrialContext
 from bench.faults.kinds.frozen_servers import SellingGoesOn
+from bench.faults.payer import RETRY_SECONDS
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item
 from bench.faults.wire.http_client import BuyerClient, request
