@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,8 +10,14 @@ import pytest
 from django.core.management import CommandError
 
 from bench.lab import results_page
+from bench.lab.buyers.calls import SOLD, Result, Setting
+from bench.lab.fault_runs import FaultRun
+from bench.lab.measures import measured
+from bench.lab.presets import Series
+from bench.lab.series import Run, SeriesResult, judge
 from bench.management.commands import seckill_lab
-from bench.strategies.counters.get_set import GetSet
+from bench.strategies.atomic.ledger import Ledger
+from bench.strategies.base.strategy import Fault
 from tests.steps.operating import run_command
 
 lab = partial(run_command, "seckill_lab")
@@ -50,16 +57,29 @@ def test_quick_presets_take_the_strategies_they_are_given_and_the_results_page_h
     assert re.search(r"^\| `all_in_lua` \| – \| – \| [^|]+ \| \+10 \| – \|$", text, re.MULTILINE)
 
 
-def test_faults_can_be_run_without_any_other_sale() -> None:
-    said = lab("--faults", "killed", "--strategies", "all_in_lua")
-    assert "killed" in said
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Series]:
+    """What is to be run. Nothing is: the ledger is said to have oversold, and to be stuck when a buyer was killed."""
+    series: list[Series] = []
+    sold = [Result(buyer, 1, SOLD) for buyer in (1, 2)]
+    measures = measured(strategy="ledger", stock=1, seed=1, results=sold, counters=None, believed_left=0, stuck=False)
+    oversold = Run(Setting(buyers=2, stock=1), measures, judge(Ledger, measures))
+    stuck = FaultRun("ledger", Fault.KILLED, oversold=0, unsold=1, stuck=True, errors=0, unexpected=True)
+
+    def run_all(wanted: Sequence[Series]) -> tuple[list[SeriesResult], dict[str, str]]:
+        series.extend(wanted)
+        return [SeriesResult("own", [oversold], [stuck])], {}
+
+    monkeypatch.setattr(seckill_lab, "run_all", run_all)
+    return series
 
 
-def test_the_exit_code_is_1_if_a_strategy_is_expected_to_be_correct_and_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GetSet, "correct", True)
-    with pytest.raises(CommandError, match="get_set: oversold by") as failure:
-        lab(*SMALL, "--strategies", "get_set")
+def test_the_exit_code_is_1_if_a_strategy_is_expected_to_be_correct_and_is_not(asked: list[Series]) -> None:
+    with pytest.raises(CommandError, match=r"not: ledger: oversold by 1 \(2 of 1\); ledger under killed") as failure:
+        lab("--faults", "killed", "--strategies", "ledger")
     assert failure.value.returncode == 1
+    # Faults can be run without any other sale.
+    assert asked == [Series("own", ("ledger",), [], (Fault.KILLED,))]
 
 
 def test_over_http_it_calls_stampede(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_past_reservations_of_the_item_cost_nothing(own_store: OwnStore, product
 
 def test_past_sales_cost_nothing(own_store: OwnStore, product: Product, people: list[User]) -> None:
     alone = work_beside(own_store, product, people, past=FEW)
-    add_past_sales(count=40)
+    add_past_sales(count=10)
     other = make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category)
     beside = work_beside(own_store, other, people, past=FEW)
     for step in alone:
@@ -144,6 +144,6 @@ def test_past_sales_cost_nothing(own_store: OwnStore, product: Product, people: 
 
 
 def test_the_command_measures_every_step(own_store: OwnStore, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.measure.growth.verb_costs.CALLS", 500)
+    monkeypatch.setattr("bench.measure.growth.verb_costs.CALLS", 250)
     call_command("growth", "--past", "30", "--sales", "2", "--json", str(tmp_path / "growth.json"))
     assert "audit, each reservation" in (tmp_path / "growth.json").read_text()
