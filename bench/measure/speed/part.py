@@ -17,10 +17,6 @@ class WrongAnswer(Exception):
     """The server answered otherwise than it had to. The figures of such a run are no figures."""
 
 
-class NotHere(Exception):
-    """This shop does not have what the part measures. The message says what is missing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
     """A running server: its port, the processes of each kind whose time counts, and how a part is to be measured.

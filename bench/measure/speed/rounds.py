@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.measure.speed.part import NotHere, Part, Sample, Server, WrongAnswer
+from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
 from bench.measure.speed.server_groups import running_group
 from bench.measure.speed.wrk import WrkFailed
 
@@ -19,7 +19,6 @@ class Outcome:
     part: Part
     samples: dict[int, Sample] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
-    not_here: str = ""
 
 
 def run_rounds(
@@ -46,8 +45,6 @@ def measure(outcome: Outcome, server: Server, *, round_number: int) -> None:
         outcome.samples[round_number] = outcome.part.measure(server)
     except (WrongAnswer, WrkFailed) as error:
         outcome.wrong.append(str(error))
-    except NotHere as reason:
-        outcome.not_here = str(reason)
     except Exception as error:
         # The other parts can still be measured; the whole run counts as wrong.
         outcome.wrong.append(repr(error))

@@ -39,7 +39,6 @@ def part_of(outcome: Outcome) -> dict[str, Any]:
     return {
         "title": outcome.part.title,
         "wrong": outcome.wrong,
-        "not_here": outcome.not_here,
         "figures": {name: asdict(found) for name, found in spreads_of(samples).items()},
         "rounds": [asdict_of(sample) for sample in samples],
     }

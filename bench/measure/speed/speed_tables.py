@@ -50,8 +50,6 @@ def show(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, console: C
             table.add_row(escape(words), *(STYLED.get(cell, cell) for cell in cells))
         console.print(table)
     for outcome in outcomes:
-        if outcome.not_here:
-            console.print(f"[yellow]{outcome.part.name} was not measured: {escape(outcome.not_here)}.[/]")
         for wrong in outcome.wrong:
             console.print(f"[bold red]{outcome.part.name}: {escape(wrong)}[/]")
 

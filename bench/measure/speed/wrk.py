@@ -56,7 +56,6 @@ class Report:
     bytes: int
     p50_ms: float
     p99_ms: float
-    max_ms: float
     above_399: int
     failed: int
 
@@ -124,7 +123,6 @@ def parse_report(output: str) -> Report:
             bytes=values["bytes"],
             p50_ms=values["p50_ms"],
             p99_ms=values["p99_ms"],
-            max_ms=values["max_ms"],
             above_399=values["above_399"],
             failed=sum(values[name] for name in ("connect", "read", "write", "timeout")),
         )

@@ -1,27 +1,16 @@
 """Pages and figures that buyers only read: live figures, pages, lists."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from bench.load_sale import retire
 from bench.measure.speed import measured_sales
-from bench.measure.speed.part import Ask, NotHere, Part, Sample, Server, measure_ask
+from bench.measure.speed.part import Ask, Part, Sample, Server, measure_ask
 from bench.measure.speed.server_groups import SHOP
 from bench.measure.speed.wrk import Load
-
-
-def live(server: Server) -> Sample:
-    return measure_ask(server, Ask(path=reverse("api-live", args=[measured_sales.shown_item().pk])))
-
-
-def sale_live(server: Server) -> Sample:
-    """Raises NotHere before the shop has the address."""
-    try:
-        path = reverse("api-sale-live", args=[measured_sales.shown_sale().pk])
-    except NoReverseMatch as error:
-        raise NotHere("this shop has no GET /api/v1/sales/{id}/live/") from error
-    return measure_ask(server, Ask(path=path))
 
 
 def place(server: Server) -> Sample:
@@ -36,24 +25,10 @@ def place(server: Server) -> Sample:
     return sample
 
 
-def page(address: str, server: Server) -> Sample:
-    """A page of a shop that has a sale."""
+def read(ask_of: Callable[[], Ask], server: Server) -> Sample:
+    """Pages and figures of a shop that has a sale."""
     measured_sales.shown_sale()
-    return measure_ask(server, Ask(path=reverse(address)))
-
-
-def sale_page(server: Server) -> Sample:
-    return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk])))
-
-
-def sale_page_signed_in(server: Server) -> Sample:
-    cookie = {"Cookie": f"sessionid={measured_sales.session_key()}"}
-    return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk]), headers=cookie))
-
-
-def product_page(server: Server) -> Sample:
-    product = measured_sales.shown_item().product
-    return measure_ask(server, Ask(path=reverse("product", args=[product.slug])))
+    return measure_ask(server, ask_of())
 
 
 def product_search(server: Server, *, is_same: bool) -> Sample:
@@ -63,15 +38,31 @@ def product_search(server: Server, *, is_same: bool) -> Sample:
     return measure_ask(server, ask, load=None if is_same else Load(url=server.url(ask.path), script="numbered"))
 
 
+def reading_part(name: str, title: str, ask_of: Callable[[], Ask]) -> Part:
+    return Part(name=name, title=title, server=SHOP, measure=partial(read, ask_of))
+
+
+def page(address: str, *arguments: object) -> Ask:
+    return Ask(path=reverse(address, args=arguments))
+
+
+def sale_page() -> Ask:
+    return page("sale", measured_sales.shown_sale().pk)
+
+
+def sale_page_signed_in() -> Ask:
+    return replace(sale_page(), headers={"Cookie": f"sessionid={measured_sales.session_key()}"})
+
+
 PARTS = (
-    Part(name="live", title="live figures of an item", server=SHOP, measure=live),
-    Part(name="sale-live", title="live figures of a sale", server=SHOP, measure=sale_live),
+    reading_part("live", "live figures of an item", lambda: page("api-live", measured_sales.shown_item().pk)),
+    reading_part("sale-live", "live figures of a sale", lambda: page("api-sale-live", measured_sales.shown_sale().pk)),
     Part(name="place", title="place in a waiting room", server=SHOP, measure=place),
-    Part(name="home", title="home page", server=SHOP, measure=partial(page, "home")),
-    Part(name="sale-page", title="sale page", server=SHOP, measure=sale_page),
-    Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),
-    Part(name="products-page", title="list of products", server=SHOP, measure=partial(page, "products")),
-    Part(name="product-page", title="product page", server=SHOP, measure=product_page),
+    reading_part("home", "home page", lambda: page("home")),
+    reading_part("sale-page", "sale page", sale_page),
+    reading_part("sale-page-signed-in", "sale page, signed in", sale_page_signed_in),
+    reading_part("products-page", "list of products", lambda: page("products")),
+    reading_part("product-page", "product page", lambda: page("product", measured_sales.shown_item().product.slug)),
     *(
         Part(name=name, title=title, server=SHOP, measure=partial(product_search, is_same=is_same))
         for name, title, is_same in (
@@ -79,6 +70,6 @@ PARTS = (
             ("same-search", "search that everybody makes", True),
         )
     ),
-    Part(name="sign-in", title="sign-in page", server=SHOP, measure=partial(page, "account_login")),
-    Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=partial(page, "api-sales")),
+    reading_part("sign-in", "sign-in page", lambda: page("account_login")),
+    reading_part("sales", "GET /api/v1/sales/", lambda: page("api-sales")),
 )

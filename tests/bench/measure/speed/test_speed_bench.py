@@ -180,7 +180,6 @@ def report(*, requests: int = 10, above_399: int = 0, failed: int = 0) -> Report
         bytes=1,
         p50_ms=1.0,
         p99_ms=1.0,
-        max_ms=1.0,
         above_399=above_399,
         failed=failed,
     )
