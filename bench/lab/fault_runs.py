@@ -193,7 +193,7 @@ def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabSer
         lab_servers.store.restart(losing_all=fault is Fault.STORE_LOST)
 
     clocks = [HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(setting.processes)]
-    measures, _results = run_strategy(
+    measures = run_strategy(
         kind,
         setting,
         pool=pool,

@@ -114,7 +114,7 @@ def run_series(series: Series, *, lab_servers: LabServers, tick: Tick) -> Series
         for setting in series.settings:
             for kind in kinds:
                 tick(f"{series.name}: {kind.id}, {setting.buyers:,} buyers")
-                measures, _results = run_strategy(kind, setting, pool=pool_for(setting), servers=lab_servers.of(kind))
+                measures = run_strategy(kind, setting, pool=pool_for(setting), servers=lab_servers.of(kind))
                 result.runs.append(Run(setting, measures, judge(kind, measures)))
         for kind in kinds:
             for fault in series.faults:

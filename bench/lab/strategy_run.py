@@ -26,7 +26,7 @@ def run_strategy(
     clocks_ahead: Sequence[float] = (),
     lease_seconds: float | None = None,
     fault: Callable[[SaleProgress], object] | None = None,
-) -> tuple[Measures, list[Result]]:
+) -> Measures:
     """Let the buyers of the pool buy, and measure.
 
     `fault` is called when the buyers have started; they keep half of their calls until it returns. `clocks_ahead` are
@@ -66,7 +66,7 @@ def run_strategy(
         # Before the buyers disconnect: a lock that one of their processes still holds may be what blocks the sale.
         stuck = is_stuck(seller, left, setting, results)
         pool.disconnect()
-        measures = measured(
+        return measured(
             strategy=kind.id,
             stock=setting.stock,
             seed=setting.seed,
@@ -78,7 +78,6 @@ def run_strategy(
     finally:
         seller.tear_down()
         disconnect(seller)
-    return measures, results
 
 
 def load_scripts(kind: type[Strategy], servers: BackendServers) -> None:

@@ -83,7 +83,6 @@ class Interleaver:
     name: str
     stock: int = 1
     units: dict[str, int] = field(default_factory=dict)
-    lease_seconds: float | None = None
     # For runs without pauses: no lease ever ends.
     time_stands_still: bool = False
     tries_max: int | None = None
@@ -106,9 +105,7 @@ class Interleaver:
                 return psycopg.connect(url, options=NO_FLUSH)
 
         # Never stopped: it sets the stock, reads what is left, and cleans up.
-        self.seller = self.strategy(
-            self._never_stopped().surroundings(store=self.client, database=database, lease_seconds=None), self.name
-        )
+        self.seller = self.strategy(self._never_stopped().surroundings(store=self.client, database=database), self.name)
         if self.strategy.backend is not Backend.DATABASE:
             for _name, source in scripts_of(self.strategy).values():
                 # Otherwise the first buyer who uses a script would send two more commands, to load it.
@@ -298,9 +295,7 @@ class Interleaver:
             def database() -> psycopg.Connection[Any]:
                 return TracedConnection.traced_by(buyer, url, options=NO_FLUSH)
 
-        strategy = self.strategy(
-            buyer.surroundings(store=store, database=database, lease_seconds=self.lease_seconds), self.name
-        )
+        strategy = self.strategy(buyer.surroundings(store=store, database=database), self.name)
         if self.tries_max is not None:
             strategy.tries_max = self.tries_max  # type: ignore[attr-defined]
         self.strategies[who] = strategy

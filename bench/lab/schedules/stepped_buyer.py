@@ -125,12 +125,8 @@ class SteppedBuyer(Tracer):
         self._pass_time(seconds)
         self.saw(None)
 
-    def surroundings(
-        self, *, store: Any, database: Callable[[], psycopg.Connection[Any]] | None, lease_seconds: float | None
-    ) -> Surroundings:
-        return Surroundings(
-            store=store, database=database, clock=self.clock, sleep=self.sleep, lease_seconds=lease_seconds
-        )
+    def surroundings(self, *, store: Any, database: Callable[[], psycopg.Connection[Any]] | None) -> Surroundings:
+        return Surroundings(store=store, database=database, clock=self.clock, sleep=self.sleep)
 
     def _run(self) -> None:
         while True:

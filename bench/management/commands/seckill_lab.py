@@ -163,7 +163,7 @@ def series_of(options: dict[str, Any]) -> list[Series]:
         Series(
             one.name,
             chosen or one.strategies,
-            [reseeded(setting, options["seed"]) for setting in one.settings],
+            [replace(setting, seed=options["seed"]) for setting in one.settings],
             one.faults,
         )
         for one in series
@@ -190,10 +190,6 @@ def own_series(options: dict[str, Any]) -> Series:
         )
     ]
     return Series("own", options["strategies"] or EVERY, own if buyers else [], options["faults"])
-
-
-def reseeded(setting: Setting, seed: int) -> Setting:
-    return replace(setting, seed=seed)
 
 
 def strategy_ids(text: str) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ def test_in_a_race_of_processes_a_careful_strategy_has_no_unexpected_flaw(
     strategy: type[Strategy], units_max: int, lab_servers: LabServers, pool: BuyerPool
 ) -> None:
     setting = replace(SMALL, units_max=units_max, seed=7)
-    measures, results = run_strategy(strategy, setting, pool=pool, servers=lab_servers.of(strategy))
-    assert len(results) == SMALL.buyers
+    measures = run_strategy(strategy, setting, pool=pool, servers=lab_servers.of(strategy))
+    assert measures.buyers == SMALL.buyers
     assert unexpected_flaws(strategy, measures) == []
     assert measures.sold + (measures.believed_left or 0) == SMALL.stock
 
@@ -38,7 +38,7 @@ def test_false_refusals_are_expected_of_skip_locked_if_buyers_ask_for_several_un
     lab_servers: LabServers, pool: BuyerPool
 ) -> None:
     setting = replace(SMALL, units_max=3)
-    measures, _results = run_strategy(
+    measures = run_strategy(
         BY_ID["pg_skip_locked"], setting, pool=pool, servers=lab_servers.of(BY_ID["pg_skip_locked"])
     )
     refusing = replace(measures, false_refusals=1)
@@ -60,7 +60,7 @@ def test_commands_and_round_trips_of_a_sale_are_counted_exactly(
     strategy_id: str, round_trips: float, commands: float, lab_servers: LabServers, pool: BuyerPool
 ) -> None:
     kind = BY_ID[strategy_id]
-    measures, _results = run_strategy(kind, ENOUGH, pool=pool, servers=lab_servers.of(kind))
+    measures = run_strategy(kind, ENOUGH, pool=pool, servers=lab_servers.of(kind))
     assert measures.sold == 10
     assert measures.round_trips_per_attempt == pytest.approx(round_trips, abs=0.3)
     assert measures.commands_per_attempt == pytest.approx(commands)
@@ -75,6 +75,6 @@ def test_buyers_who_are_not_served_in_time_are_counted_and_nothing_hangs(
 ) -> None:
     kind = BY_ID["ledger"]
     setting = Setting(buyers=2_000, stock=2_000, processes=2, clients=2, seconds_max=0.05)
-    measures, _results = run_strategy(kind, setting, pool=pool, servers=lab_servers.of(kind))
+    measures = run_strategy(kind, setting, pool=pool, servers=lab_servers.of(kind))
     assert measures.not_sent > 0
     assert measures.sold + measures.not_sent == 2_000
