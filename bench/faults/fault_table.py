@@ -14,7 +14,7 @@ from rich.table import Table
 
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial
-from bench.measure.harness import system
+from bench.machine import system
 from bench.tables import markdown_table
 
 # A narrower terminal wraps the lines; a file does not.
@@ -86,7 +86,6 @@ def versions(shop: ShopUnderTest) -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version")
         postgres = str(cursor.fetchone()[0])
-    store = shop.store_client().info("server")
     packages = {name: metadata.version(name) for name in ("django", "celery", "kombu", "redis", "granian")}
-    valkey = str(store.get("valkey_version") or store.get("redis_version"))
+    valkey = str(shop.store_client().info("server")["valkey_version"])
     return {"python": platform.python_version(), "postgres": postgres, "valkey": valkey, **packages}

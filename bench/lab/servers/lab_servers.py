@@ -47,6 +47,4 @@ def running_lab_servers(kinds: Iterable[type[Strategy]], *, database_url: str) -
             for node in nodes:
                 open_servers.callback(node.close)
             by_backend[Backend.CLUSTER] = BackendServers(cluster.url, None, nodes)
-        server = monitor.info("server")
-        version = server.get("valkey_version") or server["redis_version"]
-        yield LabServers(store, by_backend, {str(server.get("server_name", "redis")): str(version)})
+        yield LabServers(store, by_backend, {"valkey": str(monitor.info("server")["valkey_version"])})

@@ -48,7 +48,6 @@ def read_counters(clients: Sequence[Any]) -> ServerCounters:
         own = client.client_info()
         stats = client.info("stats")
         round_trips += stats["total_reads_processed"]
-        # Servers before Valkey 8 do not count by connection; there the sum has a few kilobytes of these readings.
-        ours = int(own.get("tot-net-in", 0)) + int(own.get("tot-net-out", 0))
+        ours = int(own["tot-net-in"]) + int(own["tot-net-out"])
         net_bytes += stats["total_net_input_bytes"] + stats["total_net_output_bytes"] - ours
     return ServerCounters(executed, round_trips, net_bytes, cpu_seconds, len(clients))

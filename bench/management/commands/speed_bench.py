@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
-from bench.measure.harness import sentence_of
+from bench.machine import sentence_of
 from bench.measure.speed import speed_chart, speed_results, speed_tables
 from bench.measure.speed.bare_site.models import make_tables
 from bench.measure.speed.capacity_plan import only_unit_costs
@@ -148,11 +148,11 @@ def write_results(
 
 
 def server_versions() -> dict[str, str]:
-    server = get_redis_connection("seckill").info("server")
+    valkey = get_redis_connection("seckill").info("server")["valkey_version"]
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version")
         (postgres,) = cursor.fetchone()
-    return {"Valkey": str(server.get("valkey_version") or server["redis_version"]), "PostgreSQL": str(postgres)}
+    return {"Valkey": str(valkey), "PostgreSQL": str(postgres)}
 
 
 def part_names(text: str) -> tuple[str, ...]:

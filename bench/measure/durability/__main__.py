@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
+from bench.machine import load_before, processor, sentence_of, system
 from bench.measure.durability import price_table
 from bench.measure.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
 from bench.measure.durability.measured_store import Address, MeasuredStore
@@ -26,7 +27,6 @@ from bench.measure.durability.prices import WAYS, Price, lines_of, price_list
 from bench.measure.durability.replica_prices import LINES, ReplicaPrice, replica_price_list
 from bench.measure.durability.reserving_pool import ReservingFailed, running_pool
 from bench.measure.durability.rounds import RoundFailed
-from bench.measure.harness import load_before, processor, sentence_of, system
 from bench.own_run import listen_for_stop
 from seckill.store.client import StoreUnreachable
 from shop.local.ports import free_port
@@ -133,7 +133,7 @@ def use_settings_of_the_shop(address: Address) -> None:
 def machine(directory: Path, *, address: Address, options: Namespace) -> dict[str, str]:
     """The machine and the versions of a measurement."""
     with MeasuredStore(directory / "version", address=address, options=WAYS["no AOF"]) as store:
-        server = store.client().info("server")
+        valkey = str(store.client().info("server")["valkey_version"])
     return {
         "cores": str(os.cpu_count()),
         "load before": load_before(),
@@ -142,7 +142,7 @@ def machine(directory: Path, *, address: Address, options: Namespace) -> dict[st
         "file system": file_system_of(directory),
         "fdatasync of one small write": f"{sync_ms(directory):.2f} ms",
         "Python": platform.python_version(),
-        "Valkey": str(server.get("valkey_version") or server["redis_version"]),
+        "Valkey": valkey,
         "clients": f"{options.processes} × {options.threads}",
         "rounds": f"{options.rounds} × {options.seconds:g} s",
     }

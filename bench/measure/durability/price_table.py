@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 from rich.table import Table
 
+from bench.machine import sentence_of
 from bench.measure.durability.prices import SHOPS_OWN, Price
 from bench.measure.durability.replica_prices import ReplicaPrice
 from bench.measure.durability.rounds import CallFigures
-from bench.measure.harness import sentence_of
 from bench.tables import markdown_table, terminal_table
 
 CALLS = ("alone", "reservations/s", "p50", "p99", "gave up", "told yes")

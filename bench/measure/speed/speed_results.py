@@ -9,7 +9,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from bench.measure.harness import load_before, processor, system
+from bench.machine import load_before, processor, system
 from bench.measure.speed.part import Sample
 from bench.measure.speed.ratios import Spread, Verdict, spread
 from bench.measure.speed.rounds import Outcome

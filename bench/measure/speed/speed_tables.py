@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.markup import escape
 
-from bench.measure.harness import sentence_of
+from bench.machine import sentence_of
 from bench.measure.speed.ratios import Spread, Target, Verdict, spread
 from bench.measure.speed.rounds import Outcome
 from bench.measure.speed.speed_results import ANSWERS, spreads_of

@@ -1,4 +1,4 @@
-"""The facts of the machine that measures, for speed, growth and durability."""
+"""The facts of the machine that measures."""
 
 import os
 import platform
