@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from orders import tasks
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
-from orders.payments import provider_choice, sessions
+from orders.payments import provider_choice
 from orders.payments.provider import call_bound
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.simulated.models import SimulatedSession
@@ -93,14 +93,6 @@ def test_unknown_fields_are_refused_by_name(order: Order, buyer: User) -> None:
     assert status_of(order) == "awaiting_payment"
 
 
-def test_a_key_is_required(order: Order, buyer: User) -> None:
-    for press in (press_pay, press_cancel):
-        for key in (None, "", "   ", "x" * 256):
-            answer = press(signed_in(buyer), order.number, key)
-            assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing"), key
-    assert not Payment.objects.exists()
-
-
 def test_another_buyer_can_neither_pay_nor_cancel_an_order(order: Order, rival: User) -> None:
     for press in (press_pay, press_cancel):
         assert press(signed_in(rival), order.number).status_code == 404
@@ -168,24 +160,6 @@ def test_a_paid_order_cannot_be_cancelled(order: Order, item: SaleItem, buyer: U
     assert figures(item) == (4, 0, 1, 1)
 
 
-@pytest.mark.usefixtures("order")
-def test_the_page_of_an_order_that_expired_is_closed(payment: Payment) -> None:
-    assert tasks.close_sessions() == 0
-    let_deadlines_pass()
-    tasks.expire_overdue()
-    assert tasks.close_sessions() == 1
-    assert tasks.close_sessions() == 0
-    payment.refresh_from_db()
-    assert (payment.status, payment.closed_at is not None) == (Payment.Status.FAILED, True)
-
-
-def test_a_page_whose_reference_was_lost_is_closed_too(order: Order, payment: Payment) -> None:
-    Payment.objects.update(provider_reference="", url="")
-    lifecycle.cancel(order_id=order.pk)
-    assert tasks.close_sessions() == 1
-    assert SimulatedSession.objects.get().status == SimulatedSession.Status.EXPIRED
-
-
 def test_a_page_that_cannot_be_closed_is_tried_again_later(order: Order, payment: Payment) -> None:
     lifecycle.cancel(order_id=order.pk)
     for error in (ProviderUnreachable("away"), ProviderRefused("paid")):
@@ -194,14 +168,6 @@ def test_a_page_that_cannot_be_closed_is_tried_again_later(order: Order, payment
         assert tasks.close_sessions() == 0, error
         make_due(Payment)
     assert tasks.close_sessions() == 1
-
-
-def test_a_payment_page_is_never_asked_for_within_a_transaction(order: Order, buyer: User) -> None:
-    """The simulated company's transactions raise if they are nested."""
-    with mock.patch.object(sessions, "open_page") as opened:
-        press_pay(signed_in(buyer), order.number)
-    assert opened.called
-    assert press_pay(signed_in(buyer), order.number).status_code == 200
 
 
 @pytest.mark.slow

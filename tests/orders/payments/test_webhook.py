@@ -42,6 +42,7 @@ def test_a_message_that_is_forged_or_old_does_nothing(order: Order) -> None:
     event = message(payment_of(order))
     forged = [send_webhook(event, signature=text) for text in ("t=1,v1=00", "nonsense", "t=x,v1=00")]
     forged.append(send_webhook({"kind": "captured"}))
+    forged.append(Client().post(WEBHOOK, event, content_type="application/json"))
     old = [send_webhook(event, signed_ago_seconds=seconds) for seconds in (301, -301)]
     for answers, code in ((forged, "signature_invalid"), (old, "signature_expired")):
         assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(400, code)}
@@ -50,13 +51,7 @@ def test_a_message_that_is_forged_or_old_does_nothing(order: Order) -> None:
     assert not PaymentEvent.objects.exists()
 
 
-def test_the_signature_is_of_the_body_as_it_came(order: Order, settings: LazySettings, client: Any) -> None:
-    event = message(payment_of(order))
-    settings.SIMULATED_WEBHOOK_SECRET, known = "another", settings.SIMULATED_WEBHOOK_SECRET
-    answer = send_webhook(event)
-    assert answer.status_code == 200  # signed and read with the same secret
-    settings.SIMULATED_WEBHOOK_SECRET = known
-    assert client.post(WEBHOOK, b"{}", content_type="application/json").json()["code"] == "signature_invalid"
+def test_webhooks_are_posted_and_each_provider_has_its_own(client: Client) -> None:
     assert client.post("/api/v1/payments/nobody/webhook/").status_code == 404
     assert client.get(WEBHOOK).status_code == 405
 
@@ -180,18 +175,10 @@ def test_a_second_late_payment_leaves_the_first_to_be_decided(
     assert sorted(order.payments.values_list("status", flat=True)) == ["captured", "refunded"]
 
 
-def test_a_refund_made_on_the_providers_own_site_is_applied(order: Order, payment: Payment, item: SaleItem) -> None:
-    send_webhook(message(payment))
-    send_webhook(message(payment, "refunded"))
-    assert statuses_of(order)[0] == OrderStatus.REFUNDED
-    assert figures(item) == (4, 0, 1, 1)
-
-
-def test_a_refund_that_failed_in_the_end_is_due_again_and_shown(order: Order, payment: Payment) -> None:
+def test_a_refund_of_all_that_failed_is_due_again_and_shown(order: Order, payment: Payment) -> None:
     send_webhook(message(payment))
     lifecycle.refund(order_id=order.pk, units_back=True)
-    send_webhook(message(payment, "refunded"))
-    send_webhook(message(payment, "refund_failed"))
+    send_webhook(message(payment, "refund_failed", refund=str(Refund.objects.get().pk)))
     assert statuses_of(order) == (OrderStatus.REFUND_DUE, Attention.REFUND_FAILS)
 
 
@@ -206,10 +193,7 @@ def test_with_the_store_away_the_provider_is_answered_and_the_store_told_later(
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_neither_a_message_of_another_provider_nor_the_return_to_the_shop_pays(
-    as_buyer: Client, order: Order, payment: Payment
-) -> None:
-    assert as_buyer.get(order.get_absolute_url()).status_code == 200
+def test_a_message_of_another_provider_pays_nothing(order: Order, payment: Payment) -> None:
     Payment.objects.update(provider="stripe")
     assert send_webhook(message(payment)).status_code == 200
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
