@@ -164,7 +164,7 @@ def test_some_countries_have_no_postcodes(buyer: User) -> None:
 def test_a_call_without_a_sound_key_is_refused(buyer: User) -> None:
     goods("tea")
     put(signed_in(buyer), tea=1)
-    for key in (None, "", "x" * 256, "a\tb"):
+    for key in (None, "", "   ", "x" * 256, "a\tb"):
         answer = check_out(signed_in(buyer), key=key)
         assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing"), key
 
