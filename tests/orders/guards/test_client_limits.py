@@ -13,8 +13,7 @@ from shop.accounts.known_places import COOKIE
 from shop.accounts.limits import take_of_client
 from shop.http.rate_limits import LimitReached
 from shop.models import Product
-from tests.steps.buying import new_buyers, order_of, reserve_by_api, status_of
-from tests.steps.guarding import ask_pass
+from tests.steps.buying import new_buyers, order_of, status_of
 from tests.steps.paying import press_cancel
 from tests.steps.shop import make_item
 
@@ -84,11 +83,3 @@ def test_a_browser_that_signs_up_accounts_from_many_addresses_is_stopped(buyer: 
         form |= {"password1": "a-Good-pass-word", "password2": "a-Good-pass-word"}
         codes.append(browser.post(reverse("account_signup"), form).status_code)
     assert codes == [302] * 3 + [429] * 3
-
-
-def test_one_pass_reserves_once_however_often_it_is_sent(item: SaleItem, buyer: User) -> None:
-    """So reservations need no limit of their own: those of passes are theirs."""
-    text = ask_pass(item, buyer).json()["pass"]
-    answers = [reserve_by_api(item.pk, text) for _ in range(30)]
-    assert len({answer.json()["id"] for answer in answers}) == 1
-    assert reserve_by_api(item.pk, ask_pass(item, buyer).json()["pass"]).json()["code"] == "limit_reached"
