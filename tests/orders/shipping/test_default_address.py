@@ -17,7 +17,7 @@ from orders.shipping.order_address import store_address
 from shop.accounts.address_book import ADDRESSES_MAX, delete_address, save_address
 from shop.models import Address, Product
 from tests.steps.at_once import at_once
-from tests.steps.buying import ADDRESS, fill, form_of, order_of, signed_in
+from tests.steps.buying import ADDRESS, add_to_cart, fill, form_of, order_of, signed_in
 from tests.steps.paying import press_pay
 from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import messages_on
@@ -200,7 +200,7 @@ def test_the_checkout_saves_too_and_asks_no_guest(as_buyer: Client, buyer: User)
     as_buyer.post("/checkout/", form_of(as_buyer, to_address_book="on"))
     assert Order.objects.get().shipping_address.line1 == Address.objects.get().line1
     guest = Client()
-    guest.post("/cart/add/", {"sku": "SKU-tea", "units": 1}, headers={"Sec-Fetch-Site": "same-origin"})
+    add_to_cart(guest, "tea")
     assert "address book" not in guest.get("/checkout/").content.decode()
 
 
