@@ -122,11 +122,11 @@ def test_refunds_of_the_release_before_become_rows_and_go_on() -> None:
     part = before.add("Refund", id=uuid4(), order=part_order, payment=parted, amount_minor=500, next_attempt_at=NOW)
     before.event(parted, "part_refunded", outcome="part_refunded", amount_minor=500)
 
-    executor = MigrationExecutor(connections["default"])
-    executor.migrate([new])
     # The models are those of today.
     executor = MigrationExecutor(connections["default"])
-    executor.migrate(executor.loader.graph.leaf_nodes())
+    executor.migrate(
+        [node for node in executor.loader.graph.leaf_nodes() if node[0] in ("orders", "simulated_payments")]
+    )
 
     def rows_of(payment: Any) -> list[tuple[int, str, bool]]:
         return list(Refund.objects.filter(payment=payment.id).values_list("amount_minor", "status", "is_surplus"))
