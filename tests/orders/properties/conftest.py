@@ -1,4 +1,4 @@
-"""A store that can be killed, and the product and buyers, shared by all examples of a test."""
+"""The machine on a store that can be killed, with a product and buyers that all examples of a test share."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from shop.models import Product
+from tests.orders.properties.payment_machine import PaymentMachine
 from tests.orders.properties.world import Cast, run_sql
 from tests.own_store import OwnStore, as_reservation_store, running
 
@@ -18,11 +19,13 @@ def store_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore
 
 
 @pytest.fixture
-def store_and_cast(
-    store_to_kill: OwnStore, transactional_db: None, product: Product
-) -> Iterator[tuple[OwnStore, Cast]]:
+def machine_type(store_to_kill: OwnStore, transactional_db: None, product: Product) -> Iterator[type[PaymentMachine]]:
     buyers = User.objects.bulk_create(User(username=f"buyer-{number}") for number in range(300))
-    buyer_ids = [buyer.pk for buyer in buyers]
+
+    class Machine(PaymentMachine):
+        own_store = store_to_kill
+        cast = Cast(product=product, buyer_ids=[buyer.pk for buyer in buyers])
+
     with as_reservation_store(store_to_kill):
-        yield store_to_kill, Cast(product=product, buyer_ids=buyer_ids)
+        yield Machine
     run_sql("RESET synchronous_commit")

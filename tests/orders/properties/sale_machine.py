@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from unittest import mock
 from uuid import UUID
 
+from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -38,7 +39,7 @@ from seckill.passes import passes, receipts
 from seckill.passes.receipts import Receipt
 from seckill.store.client import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
-from tests.orders.properties.world import Cast, World, commits_that_wait, later
+from tests.orders.properties.world import HOUR, Cast, World, commits_that_wait
 from tests.own_store import OwnStore
 from tests.steps.shop import variant_of
 
@@ -297,7 +298,7 @@ class SaleMachine(RuleBasedStateMachine):
                     item_id=self.world.item_id if of_item else None,
                     sale_id=None if of_item else self.world.sale.pk,
                     units=units if kind in WITH_UNITS else None,
-                    closes_at=later() if kind == Kind.MOVE_END else None,
+                    closes_at=timezone.now() + 3 * HOUR if kind == Kind.MOVE_END else None,
                 )
         except CannotChange:
             assert not allowed

@@ -5,20 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.orders.properties.payment_machine import PaymentMachine
-from tests.orders.properties.world import Cast
-from tests.own_store import OwnStore
 
 
 @pytest.fixture
-def machine(store_and_cast: tuple[OwnStore, Cast]) -> Iterator[PaymentMachine]:
+def machine(machine_type: type[PaymentMachine]) -> Iterator[PaymentMachine]:
     """A machine that a test drives step by step; its invariants are checked at the end."""
-    store, stage_cast = store_and_cast
-
-    class Machine(PaymentMachine):
-        own_store = store
-        cast = stage_cast
-
-    driven = Machine()
+    driven = machine_type()
     yield driven
     driven.check()
     driven.come_to_rest()

@@ -10,8 +10,6 @@ from hypothesis.stateful import run_state_machine_as_test
 from orders.repair.reconcile import StillDiffers
 from tests.orders.properties.payment_machine import PaymentMachine
 from tests.orders.properties.planted_bugs import BUGS, Bug
-from tests.orders.properties.world import Cast
-from tests.own_store import OwnStore
 
 # A search gives up after so many.
 EXAMPLES_MAX = 400
@@ -21,14 +19,6 @@ STEPS = 30
 FOUND = (AssertionError, IntegrityError, StillDiffers)
 
 SEARCHES = "PROPERTY_EXAMPLES" in os.environ
-
-
-@pytest.fixture
-def machine_type(store_and_cast: tuple[OwnStore, Cast]) -> type[PaymentMachine]:
-    class Machine(PaymentMachine):
-        own_store, cast = store_and_cast
-
-    return Machine
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))

@@ -9,22 +9,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.orders.properties.payment_machine import PaymentMachine
-from tests.orders.properties.world import Cast
-from tests.own_store import OwnStore
 
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "40"))
 STEPS = 30
 
 
-def test_a_sale_keeps_its_promises_whatever_happens(store_and_cast: tuple[OwnStore, Cast]) -> None:
-    store, cast = store_and_cast
-
-    class Machine(PaymentMachine):
-        own_store = store
-
-    Machine.cast = cast
+def test_a_sale_keeps_its_promises_whatever_happens(machine_type: type[PaymentMachine]) -> None:
     run_state_machine_as_test(
-        Machine,
+        machine_type,
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,

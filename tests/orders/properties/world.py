@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -200,8 +200,3 @@ def dies_at(place: str) -> Any:
             raise Crash
 
     return reach
-
-
-def later() -> datetime:
-    """A closing time far in the future."""
-    return timezone.now() + 3 * HOUR
