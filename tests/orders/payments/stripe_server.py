@@ -41,8 +41,7 @@ class StripeServer:
         self.asked.append(asked)
         fault = self.faults.pop(0) if self.faults else None
         if fault:
-            status, type_, code = fault
-            return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
+            return error(*fault)
         parts = asked.path.strip("/").split("/")
         if asked.path == "/v1/checkout/sessions" and asked.method == "GET":
             data = list(self.sessions.values()) if asked.form.get("payment_intent") == "pi_1" else []
@@ -51,8 +50,7 @@ class StripeServer:
             return self.opened(asked)
         if parts[:3] == ["v1", "checkout", "sessions"] and parts[-1] == "expire":
             if self.session_status != "open":
-                message = "Only Checkout Sessions with a status in [open] can be expired."
-                return 400, {"error": {"type": "invalid_request_error", "message": message}}
+                return error(400, "invalid_request_error")
             self.session_status = "expired"
             return 200, self.stored(parts[3])
         if parts[:3] == ["v1", "checkout", "sessions"]:
@@ -61,22 +59,15 @@ class StripeServer:
             return 200, {"object": "list", "url": "/v1/refunds", "has_more": False, "data": self.refunds}
         if asked.path == "/v1/refunds":
             return self.refunded(asked)
-        return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
+        return error(404, "invalid_request_error")
 
     def opened(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         """Stripe refuses a name that is too long, and a key that was used with other parameters."""
         if any("[name]" in field and len(value) > 250 for field, value in asked.form.items()):
-            return 400, {
-                "error": {"type": "invalid_request_error", "message": "Invalid string: at most 250 characters"}
-            }
+            return error(400, "invalid_request_error")
         if asked.form != self.forms.setdefault(asked.idempotency_key, asked.form):
-            message = "Keys for idempotent requests can only be used with the same parameters."
-            return 400, {"error": {"type": "idempotency_error", "message": message}}
-        session = self.session(asked)
-        if self.lost_answers:
-            self.lost_answers -= 1
-            return 502, {"error": {"type": "api_error", "message": "bad gateway"}}
-        return 200, session
+            return error(400, "idempotency_error")
+        return self.done(self.session(asked))
 
     def refunded(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         """A refund of the amount asked for, or of all."""
@@ -90,20 +81,24 @@ class StripeServer:
             "metadata": metadata_in(asked),
         }
         self.refunds.append(refund)
+        return self.done(refund)
+
+    def done(self, made: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The answer to a call that was carried out, unless it is lost."""
         if self.lost_answers:
             self.lost_answers -= 1
-            return 502, {"error": {"type": "api_error", "message": "bad gateway"}}
-        return 200, refund
+            return error(502, "api_error")
+        return 200, made
 
     def session(self, asked: Asked) -> dict[str, Any]:
         """The same session for the same idempotency key."""
         reference = f"cs_test_{len(self.sessions) + 1}"
-        made: dict[str, Any] = {
+        made = {
             "id": reference,
             "object": "checkout.session",
             "url": f"https://pay.example/{reference}",
+            "metadata": metadata_in(asked),
         }
-        made["metadata"] = metadata_in(asked)
         return self.sessions.setdefault(asked.idempotency_key, made)
 
     def stored(self, reference: str) -> dict[str, Any]:
@@ -115,6 +110,10 @@ class StripeServer:
             "payment_status": self.payment_status,
             "payment_intent": intent,
         }
+
+
+def error(status: int, type_: str, code: str = "") -> tuple[int, dict[str, Any]]:
+    return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
 
 
 def metadata_in(asked: Asked) -> dict[str, str]:

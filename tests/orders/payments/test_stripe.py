@@ -82,8 +82,8 @@ def event(payment: Payment, type_: str = "checkout.session.completed", **changes
 
 def refund_event(payment: Payment, type_: str, **changes: Any) -> dict[str, Any]:
     known = {"payment": str(payment.pk)}
-    changes = {"object": "charge", "client_reference_id": None, "amount_total": None, "metadata": known, **changes}
-    return event(payment, type_, amount=1900, **changes)
+    of_charge = {"id": "ch_0", "object": "charge", "client_reference_id": None, "amount_total": None, "metadata": known}
+    return event(payment, type_, amount=1900, **of_charge | changes)
 
 
 def send_webhook(stripe_event: dict[str, Any], *, signed_s: int | None = None, secret: str = SECRET) -> Any:
@@ -309,9 +309,7 @@ def test_a_slow_refund_is_completed_by_an_event(
     assert tasks.move_refunds() == 0
     assert status_of(order) == OrderStatus.REFUND_DUE
     # A partial refund does not complete it.
-    send_webhook(
-        refund_event(payment, "charge.refunded", id="ch_0", refunded=False, amount_refunded=1) | {"id": "evt_part"}
-    )
+    send_webhook(refund_event(payment, "charge.refunded", refunded=False, amount_refunded=1) | {"id": "evt_part"})
     assert status_of(order) == OrderStatus.REFUND_DUE
     send_webhook(refund_event(payment, type_, **changes))
     assert status_of(order) == OrderStatus.REFUNDED
@@ -366,9 +364,9 @@ def test_a_refund_of_the_whole_names_what_stripe_still_had(
     if status == "pending":
         known = {"refund": str(whole.pk), "part_of": str(payment.pk)}
         send_webhook(refund_event(payment, "refund.updated", object="refund", status="succeeded", metadata=known))
-    late = refund_event(payment, "charge.refunded", id="ch_0", refunded=False, amount_refunded=500)
+    late = refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500)
     send_webhook(late | {"id": "evt_late"})
-    send_webhook(refund_event(payment, "charge.refunded", id="ch_0", refunded=True, amount_refunded=1900))
+    send_webhook(refund_event(payment, "charge.refunded", refunded=True, amount_refunded=1900))
     assert (status_of(order), order.refunded_minor) == (OrderStatus.REFUNDED, 1900)
     assert sorted(Refund.objects.values_list("amount_minor", "status")) == [(500, "refunded"), (1400, "refunded")]
     assert sorted(refund_mails(order)) == [
@@ -379,7 +377,7 @@ def test_a_refund_of_the_whole_names_what_stripe_still_had(
 
 def refunded_on_stripes_site(payment: Payment, *, total: int, before: int) -> dict[str, Any]:
     """The event of one refund: it says the sum of all, and what that was before."""
-    made = refund_event(payment, "charge.refunded", id="ch_0", refunded=total == 1900, amount_refunded=total)
+    made = refund_event(payment, "charge.refunded", refunded=total == 1900, amount_refunded=total)
     made["data"]["previous_attributes"] = {"amount_refunded": before or None}
     return made | {"id": f"evt_total_{total}"}
 
