@@ -1,7 +1,6 @@
 """How money comes and goes: payments, signed webhooks, refunds that are due."""
 
 import json
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -61,10 +60,6 @@ def press_pay(client: APIClient, number: UUID, key: str | None = "key", **body: 
 def press_cancel(client: APIClient, number: UUID, key: str | None = "key") -> Any:
     headers = {"Idempotency-Key": key} if key is not None else {}
     return client.post(f"/api/v1/orders/{number}/cancel/", headers=headers)
-
-
-def words(answers: Sequence[Any]) -> list[str]:
-    return sorted(answer.json().get("code", str(answer.status_code)) for answer in answers)
 
 
 def payment_row(order: Order, status: Payment.Status = Payment.Status.PENDING, **changes: Any) -> Payment:
