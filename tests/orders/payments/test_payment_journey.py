@@ -18,6 +18,7 @@ from orders.models import Attention, Order, Payment
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
+from tests.processes import wait_until
 from tests.steps.shop import make_item
 from tests.steps.store import figures
 
@@ -95,15 +96,9 @@ def test_payments_and_refunds_go_through_the_whole_shop(
     one.wait_for_status(first, "paid")
     assert urllib.parse.urlsplit(back).path in (f"/orders/{first}/", "/accounts/login/")
     # And the second's page is closed by the sweep
-    wait_until(lambda: Payment.objects.get(order__number=second).status == Payment.Status.FAILED)
+    payment = Payment.objects.filter(order__number=second)
+    wait_until(lambda: payment.get().status == Payment.Status.FAILED, seconds_max=PATIENCE_SECONDS)
     # And the third's late money takes the unit again, which nobody else has by now
     three.wait_for_status(third, "paid")
     assert Order.objects.get(number=third).attention == Attention.LATE_PAYMENT_KEPT
-    wait_until(lambda: figures(item) == (1, 0, 2, 2))
-
-
-def wait_until(good: Any) -> None:
-    give_up_s = time.monotonic() + PATIENCE_SECONDS
-    while not good():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.1)
+    wait_until(lambda: figures(item) == (1, 0, 2, 2), seconds_max=PATIENCE_SECONDS)
