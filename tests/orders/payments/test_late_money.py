@@ -20,7 +20,7 @@ from seckill.items import holdings
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once
-from tests.steps.buying import fill, let_deadlines_pass, order_of, wish_of
+from tests.steps.buying import fill, let_deadlines_pass, order_of, wish_of, with_address
 from tests.steps.crash import killed_at
 from tests.steps.paying import make_due, message, payment_of, send_webhook
 from tests.steps.shop import goods, make_item, units_in
@@ -49,7 +49,7 @@ GOES_BACK = (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE, Attention.LATE_P
 
 
 def test_units_that_are_left_are_taken_again(item: SaleItem, buyer: User) -> None:
-    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    with_address(buyer)
     order, payment = expired(item, buyer)
     assert figures(item) == (5, 0, 0, 0)
     assert send_webhook(message(payment)).status_code == 200
