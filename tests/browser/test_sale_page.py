@@ -140,7 +140,9 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     # of the other with a number that is typed
     item = make_item(product, per_buyer_max=3, opens_in_seconds=15, published=False)
     other = make_product(name="Teapot", slug="teapot", price_minor=9900)
-    SaleItem.objects.create(sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=40, per_buyer_max=20)
+    of_other = SaleItem.objects.create(
+        sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=40, per_buyer_max=20
+    )
     publish_sale(sale_id=item.sale_id)
     sign_in(page.context, buyer)
     open_sale(page, live_shop, item)
@@ -166,8 +168,16 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     expect(choice).to_have_value("2")
     for words in ("2 × Longjing tea", "4 × Teapot"):
         expect(page.get_by_text(f"This page will reserve {words}")).to_be_visible()
-    # And when the calls of the start are refused, since it is still paused, whatever is being typed just then
+    # And when another tab has news, and the calls of the start are refused, since it is still paused, whatever is
+    # being typed just then
     number.fill("30")
+    with page.expect_response("**/api/v1/me/**"):
+        page.evaluate(
+            "(item) => { const [, buyer] = document.cookie.match(/signed_in=([^;]+)/);"
+            " new BroadcastChannel(`sale:${buyer}`).postMessage({ item }); }",
+            str(of_other.pk),
+        )
+    expect(number).to_have_value("30")
     with page.expect_response(f"**/sale-items/{item.pk}/reservations/", timeout=20_000) as refused:
         pass
     assert refused.value.status == 409
