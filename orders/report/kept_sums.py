@@ -143,12 +143,14 @@ def step_for_minutes(count: int) -> int:
 def with_earlier(sums: Sums, earlier: Sums) -> Sums:
     """Of each count of answers the larger one, since they never fall while the cache server has its data."""
     answers = {**(earlier.answers or {}), **(sums.answers or {})}
+    curve = max(sums, earlier, key=answers_by_minute)
     return replace(
         sums,
         answers={
             item_id: larger((earlier.answers or {}).get(item_id, {}), counts) for item_id, counts in answers.items()
         },
-        minutes=sums.minutes if len(sums.minutes) >= len(earlier.minutes) else earlier.minutes,
+        step_minutes=curve.step_minutes,
+        minutes=curve.minutes,
         countries=larger(earlier.countries, sums.countries),
         languages=larger(earlier.languages, sums.languages),
         # The room leaves the store.
@@ -156,6 +158,11 @@ def with_earlier(sums: Sums, earlier: Sums) -> Sums:
         # So do networks leave the cache server.
         networks=max(earlier.networks, sums.networks, key=lambda networks: networks.get("units", 0)),
     )
+
+
+def answers_by_minute(sums: Sums) -> int:
+    """How many answers the curve has. Points are no measure of it: those of a long sale are coarse."""
+    return sum(sum(counts.values()) for counts in sums.minutes.values())
 
 
 def larger(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -104,14 +105,26 @@ def test_while_the_cache_is_away_nothing_is_kept(item: SaleItem, settings: Setti
     assert tasks.keep_sale_reports() == 1
 
 
-def test_the_minutes_of_a_long_sale_are_added_up(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_sums, "POINTS_MAX", 10)
+def test_the_minutes_of_a_long_sale_are_added_up_also_when_it_is_kept_again(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def curve() -> tuple[int, list[int]]:
+        assert tasks.keep_sale_reports() == 1
+        sums = sale_report(item).sums
+        return sums.step_minutes, [counts["sold_out"] for counts in sums.minutes.values()]
+
+    monkeypatch.setattr(kept_sums, "POINTS_MAX", 6)
     end(item)
     second = int(Sale.objects.get(pk=item.sale_id).opens_at.timestamp()) // 300 * 300
-    for minute in range(1, 21):
-        answer_counts.add_to_sums({(item.pk, Outcome.SOLD_OUT): 1}, second=second + 60 * minute)
-    sums = sale_report(item).sums
-    assert (sums.step_minutes, [counts["sold_out"] for counts in sums.minutes.values()]) == (5, [4, 5, 5, 5, 1])
+    for minutes, expected in ((range(1, 7), (1, [1] * 6)), (range(7, 21), (5, [4, 5, 5, 5, 1]))):
+        for minute in minutes:
+            answer_counts.add_to_sums({(item.pk, Outcome.SOLD_OUT): 1}, second=second + 60 * minute)
+        # Its end was moved.
+        Sale.objects.filter(pk=item.sale_id).update(closes_at=F("closes_at") + timedelta(minutes=1))
+        assert curve() == expected
+    cache.clear()
+    Sale.objects.filter(pk=item.sale_id).update(closes_at=F("closes_at") + timedelta(minutes=1))
+    assert curve() == expected
 
 
 def test_sums_that_another_release_has_kept_are_read(item: SaleItem) -> None:
