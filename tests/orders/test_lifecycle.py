@@ -1,10 +1,12 @@
 """How orders end: paid, expired, sent; repeatedly, and with the store unreachable."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from orders import tasks
 from orders.cart.cart_holder import Holder
@@ -13,6 +15,8 @@ from orders.life import intake, lifecycle, settlement
 from orders.models import Mail, Order, OrderStatus
 from seckill.models import SaleItem
 from shop.models import Product, Variant
+from tests.processes import wait_until
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import (
     drained,
     fill,
@@ -23,6 +27,7 @@ from tests.steps.buying import (
     wish_of,
     with_address,
 )
+from tests.steps.operating import waiting_for_locks
 from tests.steps.shop import goods, make_item, make_product, units_in
 from tests.steps.store import figures, store_away
 
@@ -38,6 +43,21 @@ def test_paying_sells_the_units_once_and_for_good(order: Order, item: SaleItem) 
     let_deadlines_pass()
     assert tasks.expire_overdue() == 0
     assert figures(item) == (4, 0, 1, 1)
+
+
+def test_a_payment_that_is_recorded_while_the_order_is_being_cancelled_waits_and_is_refused(
+    order: Order, item: SaleItem
+) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED) == [order.pk]
+            paying = thread.submit(run_and_close(lambda: lifecycle.pay(order_id=order.pk)))
+            wait_until(lambda: paying.done() or waiting_for_locks() == 1, seconds_max=30)
+        assert not paying.result(timeout=30)
+    order.refresh_from_db()
+    assert order.status == OrderStatus.CANCELLED
+    tasks.settle_orders()
+    assert figures(item) == (5, 0, 0, 0)
 
 
 def test_an_order_past_its_deadline_cannot_be_paid(order: Order, item: SaleItem) -> None:

@@ -22,18 +22,13 @@ from shop.stock.movements import Kind, move
 from tests.processes import wait_until
 from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, order_of, plain_order
+from tests.steps.operating import waiting_for_locks
 from tests.steps.product_page import saved_page
 from tests.steps.shop import PLENTY, goods, make_item, png, units_in, variant_of
 from tests.steps.staff import admin_page
 from tests.steps.tables import confirm, errors_by_line, exported, upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def someone_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-        return bool(cursor.fetchone()[0])
 
 
 def test_adding_units_to_a_sale_does_not_deadlock_with_orders_that_expire(
@@ -50,7 +45,7 @@ def test_adding_units_to_a_sale_does_not_deadlock_with_orders_that_expire(
     def give_back_and_wait(*, order_ids: Any) -> None:
         taken.give_back(order_ids=order_ids)
         statements.append("the item is locked")
-        wait_until(someone_waits, seconds_max=30)
+        wait_until(lambda: waiting_for_locks() == 1, seconds_max=30)
 
     monkeypatch.setattr(lifecycle, "give_back", give_back_and_wait)
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.db import connection
 
 from orders import tasks
 from orders.account import deletion
@@ -19,9 +18,11 @@ from orders.payments import late_money
 from seckill.items import holdings
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
+from tests.processes import wait_until
 from tests.steps.at_once import at_once
 from tests.steps.buying import fill, let_deadlines_pass, order_of, wish_of, with_address
 from tests.steps.crash import killed_at
+from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import make_due, message, payment_of, send_webhook
 from tests.steps.shop import goods, make_item, units_in
 from tests.steps.store import figures, store_away
@@ -111,9 +112,7 @@ def test_a_payment_that_arrives_while_its_account_is_deleted_goes_back(
 
     def pay_meanwhile(user: User) -> None:
         has_looked.set()
-        with connection.cursor() as cursor:
-            while not answered.is_set() and not waits_for_a_lock(cursor):
-                cursor.execute("SELECT pg_sleep(0.01)")
+        wait_until(lambda: answered.is_set() or waiting_for_locks() > 0, seconds_max=30)
         remove_belongings(user)
 
     monkeypatch.setattr(deletion, "remove_belongings", pay_meanwhile)
@@ -128,11 +127,6 @@ def test_a_payment_that_arrives_while_its_account_is_deleted_goes_back(
     # Then no paid order is left to an account that is gone
     assert statuses_of(order, payment) == GOES_BACK
     assert figures(item) == (5, 0, 0, 0)
-
-
-def waits_for_a_lock(cursor: Any) -> bool:
-    cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-    return bool(cursor.fetchone()[0])
 
 
 def test_postgresql_can_refuse_units_that_the_store_gives(product: Product, buyer: User) -> None:

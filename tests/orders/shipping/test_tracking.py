@@ -1,6 +1,6 @@
 """An order that was sent: carrier, number, mail, and the page that follows the parcel."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import mail as outgoing
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -19,8 +19,10 @@ from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderStatus, ShippingAddress
 from orders.shipping.carriers import tracking_url
 from seckill.models import SaleItem
+from tests.processes import wait_until
 from tests.steps.at_once import run_and_close
 from tests.steps.buying import order_of, signed_in, with_address
+from tests.steps.operating import waiting_for_locks
 from tests.steps.staff import ORDERS, messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,21 +105,11 @@ def test_a_worker_that_sends_during_a_correction_waits_for_the_new_number(order:
         with transaction.atomic():
             lifecycle.correct_tracking(order_id=order.pk, carrier="DHL", tracking_number="NUMBER-2")
             claim = thread.submit(run_and_close(sending.claim_next))
-            wait_for_it_or_a_lock(claim)
+            wait_until(lambda: claim.done() or waiting_for_locks() == 1, seconds_max=30)
         claimed = claim.result(timeout=30)
     assert claimed is not None
     assert (claimed.kind, claimed.order.tracking_number) == (Mail.Kind.SHIPPED, "NUMBER-2")
     assert not order.mails.filter(kind=Mail.Kind.TRACKING).exists()
-
-
-def wait_for_it_or_a_lock(call: "Future[Any]") -> None:
-    """Until the call has ended, or its connection waits for a lock of another one."""
-    with connection.cursor() as cursor:
-        for _ in range(600):
-            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted), pg_sleep(0.05)")
-            if call.done() or cursor.fetchone()[0]:
-                return
-    raise AssertionError("neither within 30 s")
 
 
 def test_many_orders_are_shipped_after_a_question_each_with_its_address_and_number(
