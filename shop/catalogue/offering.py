@@ -26,6 +26,10 @@ class Choice:
     def text(self) -> str:
         return stock_text(self.variant.available)
 
+    @property
+    def has_few(self) -> bool:
+        return self.variant.available <= FEW_UNITS
+
 
 @dataclass(frozen=True, slots=True)
 class Offering:
