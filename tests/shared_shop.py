@@ -10,10 +10,12 @@ import tempfile
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.test import override_settings
 
@@ -79,6 +81,9 @@ def collect_static_files() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
         if lock.read() == (found := static_sources()) and root.exists():
+            # Another process has just done so; this one may know the files' names of before.
+            hashed: Any = staticfiles_storage
+            hashed.hashed_files, hashed.manifest_hash = hashed.load_manifest()
             return
         fresh, former = root.with_name(f"{root.name}.fresh"), root.with_name(f"{root.name}.former")
         with override_settings(STATIC_ROOT=fresh):
