@@ -53,4 +53,4 @@ def request(
             text = response.read()
             return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, text)
     except (OSError, http.client.HTTPException) as error:
-        return Reply(problem=repr(error))
+        return Reply(problem=f"{type(error).__name__}: {error}")

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from enum import StrEnum
+from selectors import SelectSelector
 from typing import Any
 
 HOST = "127.0.0.1"
@@ -180,8 +181,9 @@ class Link:
 class Proxy:
     """All links, in one thread."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+    def __init__(self, *, exact_delays: bool = False) -> None:
+        """epoll, the loop's usual way, waits for whole milliseconds. With `exact_delays` the links must be few."""
+        self._loop = asyncio.SelectorEventLoop(SelectSelector()) if exact_delays else asyncio.new_event_loop()
         self._links: dict[str, Link] = {}
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()

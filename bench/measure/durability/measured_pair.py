@@ -42,7 +42,7 @@ class MeasuredPair:
             starting.enter_context(self._replica)
             port = self._address.port
             if self._link_delay_s:
-                self._link = Proxy()
+                self._link = Proxy(exact_delays=True)
                 starting.callback(self._link.stop)
                 self._link.add(LINK, port=self._link_port, target_port=port, delay_seconds=self._link_delay_s)
                 port = self._link_port

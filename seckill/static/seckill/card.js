@@ -99,7 +99,7 @@ export class Card {
     const field = this.unitsField;
     if (!field) return;
     const [most, chosen] = [Math.max(1, remaining), this.units];
-    // As before: a number that is just being typed is left alone.
+    // As many as before are possible: a number that is just being typed is left alone.
     if (most === (field.options?.length ?? Number(field.max))) return;
     if (field.options) {
       field.replaceChildren(...Array.from({ length: most }, (_, index) => new Option(index + 1)));

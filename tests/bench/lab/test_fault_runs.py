@@ -31,6 +31,16 @@ def test_a_paused_buyer_oversells_what_a_lease_protects_and_not_the_ledger(
     assert (ledger.oversold, ledger.unsold, ledger.stuck, list(ledger.stops)) == (0, 0, False, [])
 
 
+def test_a_watchdog_stops_with_its_process(lab_servers: LabServers, pool: BuyerPool) -> None:
+    """Else a paused holder would keep its lease, and a killed one for ever."""
+    paused = run_under_fault(BY_ID["redisson_lock"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
+    assert paused is not None
+    assert paused.oversold == 1
+    killed = run_under_fault(BY_ID["redisson_lock"], Fault.KILLED, lab_servers=lab_servers, pool=pool)
+    assert killed is not None
+    assert (killed.oversold, killed.stuck) == (0, False)
+
+
 def test_a_killed_holder_of_a_lock_without_expiry_leaves_the_sale_stuck(
     lab_servers: LabServers, pool: BuyerPool
 ) -> None:
