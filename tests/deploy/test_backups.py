@@ -168,6 +168,8 @@ def test_a_file_of_the_log_is_never_replaced(backups: Backups) -> None:
 
 
 def test_a_moment_while_a_backup_was_made_comes_back_from_the_one_before(backups: Backups) -> None:
+    if not (backups.folder / "kept" / "base").exists():
+        assert backups.run("base-backup.sh", backups.place).returncode == 0
     # The newest one so far was made by a release that did not note when it ended.
     first = max(names_in(backups.folder / "kept" / "base"))
     (backups.folder / "kept" / "base" / f"{first}.complete").write_text("complete\n")

@@ -60,6 +60,16 @@ def test_a_payment_that_is_recorded_while_the_order_is_being_cancelled_waits_and
     assert figures(item) == (5, 0, 0, 0)
 
 
+def test_units_of_a_refund_that_stay_sold_are_sold_in_the_store_too_when_it_hears_of_them_late(
+    order: Order, item: SaleItem
+) -> None:
+    assert lifecycle.pay(order_id=order.pk)
+    assert lifecycle.refund(order_id=order.pk, units_back=False)
+    Order.objects.update(settled_at=None)
+    assert tasks.settle_orders() == 1
+    assert figures(item) == (4, 0, 1, 1)
+
+
 def test_an_order_past_its_deadline_cannot_be_paid(order: Order, item: SaleItem) -> None:
     let_deadlines_pass()
     assert not lifecycle.pay(order_id=order.pk)

@@ -1,6 +1,7 @@
 """The buyer's own pages: my orders, one order with its buttons, and the way to it without JavaScript."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
@@ -188,6 +189,7 @@ def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, 
     client.force_login(stranger)
     assert client.get(path).status_code == 404
     client.force_login(buyer)
+    assert client.get(f"/reservations/{uuid4()}/").status_code == 404
     text = text_of(client, path)
     assert "We are creating your order." in text
     assert 'http-equiv="refresh"' in text

@@ -178,6 +178,8 @@ def test_a_second_late_payment_leaves_the_first_to_be_decided(
 def test_a_refund_of_all_that_failed_is_due_again_and_shown(order: Order, payment: Payment) -> None:
     send_webhook(message(payment))
     lifecycle.refund(order_id=order.pk, units_back=True)
+    send_webhook(message(payment, "refunded"))
+    assert statuses_of(order)[0] == OrderStatus.REFUNDED
     send_webhook(message(payment, "refund_failed", refund=str(Refund.objects.get().pk)))
     assert statuses_of(order) == (OrderStatus.REFUND_DUE, Attention.REFUND_FAILS)
 

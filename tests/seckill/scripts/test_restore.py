@@ -115,6 +115,17 @@ def test_a_late_payment_is_not_taken_beyond_the_limit(item: CheckedItem) -> None
     assert item.restore(state=LATE, units=1, buyer=10) == Restored.TOO_FEW_LEFT
 
 
+def test_an_item_that_is_missing_or_lost_a_number_is_unavailable_to_known_orders_too(item: CheckedItem) -> None:
+    states = (*COUNTED, RestoreAs.ENDED)
+    assert {item.restore(state=state) for state in states} == {Restored.UNAVAILABLE}
+    item.publish()
+    held = item.held()
+    for part in ("held", "sold", "quantity", "left"):
+        with item.damaged(**{part: None}):
+            answers = {item.restore(hold, state=state) for state in states for hold in (None, held)}
+            assert answers == {Restored.UNAVAILABLE}, part
+
+
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
 def test_a_known_order_is_restored_though_a_key_is_lost(item: CheckedItem, lost: str) -> None:
     item.publish()
