@@ -160,8 +160,12 @@ def open_page(*, payment: Payment) -> None:
         # The provider does not accept our configuration. For the buyer that is the same as an unreachable provider.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))
         raise ProviderUnreachable(str(error)) from error
-    Payment.objects.filter(pk=payment.pk, url="").update(provider_reference=session.reference, url=session.url)
+    unsaved = Payment.objects.filter(pk=payment.pk, url="")
+    is_first = unsaved.update(provider_reference=session.reference, url=session.url)
     payment.provider_reference, payment.url = session.reference, session.url
+    if not is_first:
+        # Another call was faster. After an error of the provider's it may have another page, and only one may be paid.
+        payment.refresh_from_db(fields=["provider_reference", "url"])
     steps.note(payment.order.purchase, "payment_page", began=began_s, provider=payment.provider)
 
 

@@ -5,13 +5,13 @@ charge.refunded, refund.updated, refund.failed.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -34,6 +34,7 @@ from orders.payments.provider.interface import (
     path_back,
 )
 from orders.payments.provider.timing import is_current
+from shop.databases.database_clock import database_now
 from shop.prices.money import to_decimal, to_minor
 
 try:
@@ -52,6 +53,10 @@ LIVES_AT_MOST = timedelta(hours=23, minutes=50)
 
 # More refunds of one payment than this are not expected. It is Stripe's own limit of a page.
 LISTED_REFUNDS_MAX = 100
+
+# So often a refund gets a new key, once its first key is answered by an error of Stripe's own. A call that was not
+# answered in time must be repeated under the same key: while it goes on, Stripe's list does not show its refund yet.
+REFUND_KEY_SECONDS = 3600
 
 # Stripe refuses a longer name of a product.
 NAME_LENGTH_MAX = 250
@@ -80,7 +85,7 @@ class StripeProvider:
         self.client = stripe.StripeClient(
             settings.STRIPE_SECRET_KEY,
             base_addresses={"api": settings.STRIPE_API_BASE} if settings.STRIPE_API_BASE else {},
-            # We retry ourselves: the sweeps and the buyer repeat a call, with the same idempotency key.
+            # We retry ourselves: the sweeps and the buyer repeat a call, with the same idempotency key (`under_key`).
             max_network_retries=0,
             http_client=stripe.RequestsClient(timeout=TIMEOUT_SECONDS),
         )
@@ -92,10 +97,13 @@ class StripeProvider:
 
     def open_session(self, *, payment: Payment) -> Session:
         params = kept_request(payment)
-        with converted_errors():
-            session = self.client.v1.checkout.sessions.create(
-                params=params, options={"idempotency_key": f"session-{payment.pk}"}
-            )
+        key = f"session-{payment.pk}"
+        # A call that failed may have left a page behind. It takes no money, as its address was told to nobody.
+        session = under_key(
+            key,
+            lambda key: self.client.v1.checkout.sessions.create(params=params, options={"idempotency_key": key}),
+            next_key=f"{key}-{uuid4()}",
+        )
         return Session(reference=session.id, url=session.url or "")
 
     def close_session(self, *, payment: Payment) -> None:
@@ -136,13 +144,15 @@ class StripeProvider:
         if found is None and failed and refund.payment.status != Payment.Status.REFUND_DUE:
             found = failed[0]
         if found is None:
+            params = refund_request(refund, intent=intent)
+            # After a failure under a new key: the old one would return the refund as it was before it failed.
+            key = "-".join(["refund", str(refund.pk), *("again" for _ in failed)])
             try:
-                with converted_errors():
-                    # After a failure under a new key: the old one would return the refund as it was before it failed.
-                    found = self.client.v1.refunds.create(
-                        params=refund_request(refund, intent=intent),
-                        options={"idempotency_key": "-".join(["refund", str(refund.pk), *("again" for _ in failed)])},
-                    )
+                found = under_key(
+                    key,
+                    lambda key: self.client.v1.refunds.create(params=params, options={"idempotency_key": key}),
+                    next_key=f"{key}-{int(database_now().timestamp()) // REFUND_KEY_SECONDS}",
+                )
             except ProviderRefused as error:
                 whole = refund.amount_minor == refund.payment.amount_minor
                 if whole and getattr(error.__cause__, "code", None) == "charge_already_refunded":
@@ -311,6 +321,21 @@ def kind_of(type_: str, subject: dict[str, Any]) -> EventKind | None:
     if type_ == "refund.failed" or (type_ == "refund.updated" and subject.get("status") in ("failed", "canceled")):
         return EventKind.REFUND_FAILED
     return None
+
+
+def under_key(key: str, call: Callable[[str], Any], *, next_key: str) -> Any:
+    """Make a call under an idempotency key, by which Stripe recognises a call that is repeated.
+
+    For a day Stripe answers a key as it did first, and marks the answer; an error of its own too, which says nothing
+    about now. The call is then made under `next_key`. https://docs.stripe.com/error-low-level
+    """
+    with converted_errors():
+        try:
+            return call(key)
+        except stripe.StripeError as error:
+            if (error.headers or {}).get("Idempotent-Replayed") != "true":
+                raise
+            return call(next_key)
 
 
 @contextmanager

@@ -118,7 +118,10 @@ class Provider(Protocol):
         """A cheap call that changes nothing. Raises ProviderRefused if the shop's keys are wrong."""
 
     def open_session(self, *, payment: Payment) -> Session:
-        """Create the page where the buyer pays. Repeated calls for a payment return the same page."""
+        """Create the page where the buyer pays. Repeated calls for a payment return the same page.
+
+        After an error of the provider's own they may return another one than it had made and did not tell.
+        """
 
     def close_session(self, *, payment: Payment) -> None:
         """Make sure that the page takes no payment any more.

@@ -16,12 +16,14 @@ class Asked:
     path: str
     form: dict[str, str]
     idempotency_key: str
+    is_replayed: bool = False
 
 
 @dataclass
 class StripeServer:
     """`faults` are the answers to the next calls: (status, error type, code), or None for success.
 
+    A 500 is kept under the call's idempotency key, as Stripe does for a day, and marked when it is repeated.
     `lost_answers` is how many of the next calls are carried out and answered by an error of the network between.
     """
 
@@ -36,11 +38,16 @@ class StripeServer:
     refunds: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     forms: dict[str, dict[str, str]] = field(default_factory=dict)
+    failures: dict[str, tuple[int, str, str]] = field(default_factory=dict)
 
     def answer(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         self.asked.append(asked)
         fault = self.faults.pop(0) if self.faults else None
+        if fault is None and asked.idempotency_key in self.failures:
+            asked.is_replayed, fault = True, self.failures[asked.idempotency_key]
         if fault:
+            if fault[0] == 500 and asked.idempotency_key:
+                self.failures[asked.idempotency_key] = fault
             return error(*fault)
         parts = asked.path.strip("/").split("/")
         if asked.path == "/v1/checkout/sessions" and asked.method == "GET":
@@ -131,11 +138,14 @@ def stripe_server() -> Iterator[StripeServer]:
             sent = parse_qs(query) | parse_qs(self.rfile.read(length).decode())
             form = {name: values[0] for name, values in sent.items()}
             key = self.headers.get("Idempotency-Key", "")
-            status, body = stripe.answer(Asked(self.command, path, form, key))
+            asked = Asked(self.command, path, form, key)
+            status, body = stripe.answer(asked)
             payload = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(payload)))
+            if asked.is_replayed:
+                self.send_header("Idempotent-Replayed", "true")
             self.end_headers()
             self.wfile.write(payload)
 

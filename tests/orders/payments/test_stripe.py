@@ -24,7 +24,7 @@ from orders import tasks
 from orders.life import lifecycle
 from orders.mails.message import message_of
 from orders.models import Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
-from orders.payments import provider_choice
+from orders.payments import provider_choice, sessions
 from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
@@ -37,6 +37,8 @@ from tests.steps.store import figures
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "whsec_test"
+# An error of Stripe's own, which it keeps under the call's key.
+FAILURE = (500, "api_error", "")
 
 
 @pytest.fixture
@@ -198,6 +200,49 @@ def test_a_session_that_is_opened_again_to_be_closed_says_the_same(
     server.lost_answers = 1
     with translation.override("zh-hans"), pytest.raises(ProviderUnreachable):
         payment_of(order)
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    assert tasks.close_sessions() == 1
+    assert server.asked[-1].path == "/v1/checkout/sessions/cs_test_1/expire"
+
+
+@pytest.fixture
+def failed(server: StripeServer, order: Order) -> Payment:
+    """A payment whose page Stripe failed to open, by an error that it repeats for a day."""
+    server.faults = [FAILURE]
+    with pytest.raises(ProviderUnreachable):
+        payment_of(order)
+    return Payment.objects.get()
+
+
+def test_an_error_that_stripe_repeats_keeps_no_buyer_from_paying(
+    server: StripeServer, order: Order, failed: Payment
+) -> None:
+    again = payment_of(order, "second press")
+    assert (again.pk, again.url) == (failed.pk, "https://pay.example/cs_test_1")
+    assert [asked.is_replayed for asked in server.asked] == [False, True, False]
+    assert server.asked[0].form == server.asked[2].form
+
+
+def test_a_new_error_of_stripe_is_no_answer_and_the_next_press_opens_the_page(
+    server: StripeServer, order: Order, failed: Payment
+) -> None:
+    server.faults = [None, FAILURE]
+    with pytest.raises(ProviderUnreachable):
+        payment_of(order, "second press")
+    assert payment_of(order, "third press").url == "https://pay.example/cs_test_1"
+
+
+def test_of_two_presses_at_once_after_an_error_both_lead_to_one_page(server: StripeServer, failed: Payment) -> None:
+    presses = [Payment.objects.get(), Payment.objects.get()]
+    for payment in presses:
+        sessions.open_page(payment=payment)
+    assert len(server.sessions) == 2
+    assert {payment.url for payment in presses} == {Payment.objects.get().url}
+
+
+@pytest.mark.usefixtures("failed")
+def test_an_error_that_stripe_repeats_keeps_no_page_open(server: StripeServer) -> None:
     let_deadlines_pass()
     tasks.expire_overdue()
     assert tasks.close_sessions() == 1
@@ -485,6 +530,26 @@ def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
     assert tasks.move_refunds() == 0
     make_due(Refund)
     assert tasks.move_refunds() == 1
+    assert len(server.refunds) == 1
+    assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
+
+
+def test_a_refund_is_paid_once_under_another_key_after_an_error_that_stripe_repeats(
+    server: StripeServer, order: Order, part: Refund
+) -> None:
+    # Given an error of Stripe's own, and then a call under another key whose answer was lost
+    server.faults = [None, None, FAILURE]
+    assert tasks.move_refunds() == 0
+    make_due(Refund)
+    server.lost_answers = 1
+    assert tasks.move_refunds() == 0
+    first, repeated, other = [asked.idempotency_key for asked in server.asked if asked.form.get("amount") == "500"]
+    assert first == repeated == f"refund-{part.pk}"
+    assert other.startswith(f"{first}-")
+    # When the sweep asks again
+    make_due(Refund)
+    assert tasks.move_refunds() == 1
+    # Then it finds the refund in Stripe's list
     assert len(server.refunds) == 1
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
 
