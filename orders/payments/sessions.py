@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 
 import structlog
 from django.conf import settings
@@ -35,6 +36,10 @@ log = structlog.get_logger(__name__)
 
 # Each call may take the provider's timeout of about two seconds; a batch stays well below the task's limit of 60 s.
 BATCH_MAX = 20
+
+# A page that is as old may have ended, without an event that said so, or can be opened no more: Stripe's pages live for
+# 24 hours, and it opens none that has less than 30 minutes left.
+MAY_HAVE_ENDED_AFTER = timedelta(hours=23)
 
 # An event comes within seconds. One that was not answered is repeated within minutes, and then ever more rarely.
 UNREPORTED_AFTER = timedelta(hours=1)
@@ -75,13 +80,17 @@ def start(
     """
     # Before the order is read: the store hears of a payment only after PostgreSQL has committed it.
     sold = is_sold_in_the_store(order_id=order_id)
-    result = create_payment(
+    create = partial(
+        create_payment,
         order_id=order_id,
         idempotency_key=idempotency_key,
         provider_name=provider_name,
         seen_amount=seen_amount,
         sold_in_the_store=sold,
     )
+    result = create()
+    if result.outcome is StartOutcome.ALREADY_OPEN and result.payment and close_if_old(payment=result.payment):
+        result = create()
     if result.outcome in (StartOutcome.OPENED, StartOutcome.ALREADY_OPEN) and result.payment and not result.payment.url:
         open_page(payment=result.payment)
     return result
@@ -167,6 +176,20 @@ def open_page(*, payment: Payment) -> None:
         # Another call was faster. After an error of the provider's it may have another page, and only one may be paid.
         payment.refresh_from_db(fields=["provider_reference", "url"])
     steps.note(payment.order.purchase, "payment_page", began=began_s, provider=payment.provider)
+
+
+def close_if_old(*, payment: Payment) -> bool:
+    """Close a page that may have ended unheard. False if it is newer, or if its money may still come."""
+    if not Payment.objects.filter(pk=payment.pk, created_at__lte=Now() - MAY_HAVE_ENDED_AFTER).exists():
+        return False
+    try:
+        with web_calls.one_call():
+            close_page(payment=payment)
+    except ProviderRefused as error:
+        log.warning("old_page_not_closed", payment=str(payment.pk), provider=payment.provider, error=str(error))
+        return False
+    mark_closed(payment=payment)
+    return True
 
 
 def close_sessions(*, batch_max: int = BATCH_MAX) -> int:

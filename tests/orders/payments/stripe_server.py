@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,11 +70,13 @@ class StripeServer:
         return error(404, "invalid_request_error")
 
     def opened(self, asked: Asked) -> tuple[int, dict[str, Any]]:
-        """Stripe refuses a name that is too long, and a key that was used with other parameters."""
+        """Stripe refuses a name that is too long, a key that had other parameters before, and a page that ends soon."""
         if any("[name]" in field and len(value) > 250 for field, value in asked.form.items()):
             return error(400, "invalid_request_error")
         if asked.form != self.forms.setdefault(asked.idempotency_key, asked.form):
             return error(400, "idempotency_error")
+        if asked.idempotency_key not in self.sessions and int(asked.form["expires_at"]) < time.time() + 30 * 60:
+            return error(400, "invalid_request_error")
         return self.done(self.session(asked))
 
     def refunded(self, asked: Asked) -> tuple[int, dict[str, Any]]:

@@ -18,7 +18,7 @@ import stripe
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 
 from orders import tasks
 from orders.life import lifecycle
@@ -31,7 +31,7 @@ from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
 from tests.steps.buying import buyer_of, let_deadlines_pass, plain_order, signed_in, status_of, with_address
-from tests.steps.paying import make_due, payment_of, press_pay, refund_part
+from tests.steps.paying import make_due, payment_of, payment_row, press_pay, refund_part
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -247,6 +247,52 @@ def test_an_error_that_stripe_repeats_keeps_no_page_open(server: StripeServer) -
     tasks.expire_overdue()
     assert tasks.close_sessions() == 1
     assert server.asked[-1].path == "/v1/checkout/sessions/cs_test_1/expire"
+
+
+@pytest.fixture
+def order_of_days(order: Order) -> Order:
+    """An order that may be paid for a week."""
+    Order.objects.update(expires_at=timezone.now() + timedelta(days=6))
+    return order
+
+
+def press_a_day_later(order: Order, *, hours: float = 23.5) -> Payment:
+    Payment.objects.update(created_at=timezone.now() - timedelta(hours=hours))
+    return payment_of(order, "a day later")
+
+
+@pytest.mark.usefixtures("server")
+def test_a_session_that_was_never_opened_is_followed_by_one_that_stripe_still_opens(order_of_days: Order) -> None:
+    # Given a payment whose process was killed before it asked Stripe
+    never_opened = payment_row(order_of_days, provider="stripe")
+    payment = press_a_day_later(order_of_days)
+    assert (payment.url, payment.pk == never_opened.pk) == ("https://pay.example/cs_test_1", False)
+    never_opened.refresh_from_db()
+    assert (never_opened.status, never_opened.closed_at is None) == (Payment.Status.FAILED, False)
+
+
+@pytest.mark.parametrize("status", ["open", "expired"])
+def test_a_session_that_may_have_expired_unheard_is_closed_and_followed_by_another(
+    server: StripeServer, order_of_days: Order, status: str
+) -> None:
+    former = payment_of(order_of_days)
+    server.session_status = status
+    assert press_a_day_later(order_of_days, hours=22).pk == former.pk
+    payment = press_a_day_later(order_of_days)
+    assert (payment.pk == former.pk, payment.url) == (False, "https://pay.example/cs_test_2")
+    former.refresh_from_db()
+    assert (server.session_status, former.status, former.closed_at is None) == ("expired", Payment.Status.FAILED, False)
+
+
+def test_a_session_whose_money_is_on_its_way_is_followed_by_no_other(
+    server: StripeServer, order_of_days: Order
+) -> None:
+    former = payment_of(order_of_days)
+    server.session_status = "complete"
+    for status in ("unpaid", "paid"):
+        server.payment_status = status
+        assert press_a_day_later(order_of_days).pk == former.pk
+    assert Payment.objects.get().status == Payment.Status.PENDING
 
 
 def test_a_completed_session_pays_the_order(item: SaleItem, order: Order, payment: Payment) -> None:
