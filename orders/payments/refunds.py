@@ -12,13 +12,13 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
-from orders.models import BY_HAND, SOLD, Attention, Order, OrderStatus, Payment, Refund
+from orders.models import BY_HAND, ENDED_UNPAID, SOLD, Attention, Order, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.provider.timing import claim_attempt
@@ -48,9 +48,22 @@ def start_refund(*, order: Order, payment: Payment, attention: Attention) -> Non
     )
     Order.objects.filter(pk=order.pk).update(attention=attention)
     lifecycle.mark_refund_due(order)
+    set_aside(order=order, payment=payment)
     rest_minor = payment.amount_minor - going_back_minor(payment)
     add_refund(order=order, payment=payment, amount_minor=rest_minor, is_surplus=True)
     close(order=order, payment=payment)
+
+
+def set_aside(*, order: Order, payment: Payment) -> None:
+    """The order does not take the payment: the parts of it that went back before that was decided were not its money.
+
+    An order that ended unpaid would get an invoice for them.
+    """
+    parts = Refund.objects.filter(payment=payment, is_surplus=False).exclude(status=Refund.Status.FAILED)
+    parts_minor = parts.aggregate(total=Sum("amount_minor", default=0))["total"]
+    if parts_minor:
+        parts.update(is_surplus=True)
+        Order.objects.filter(pk=order.pk).update(refunded_minor=F("refunded_minor") - parts_minor)
 
 
 def going_back_minor(payment: Payment) -> int:
@@ -288,22 +301,27 @@ def note_all(*, order: Order, payment: Payment, part_minor: int | None) -> bool:
     if payment.status not in (Payment.Status.REFUND_DUE, Payment.Status.CAPTURED):
         return False
     rest_minor = payment.amount_minor - going_back_minor(payment)
-    is_surplus = order.status not in (*SOLD, OrderStatus.REFUND_DUE)
     for amount_minor in amounts_in(rest_minor, payment=payment, part_minor=part_minor):
-        note(order=order, payment=payment, amount_minor=amount_minor, is_surplus=is_surplus)
+        note(order=order, payment=payment, amount_minor=amount_minor)
     due = Refund.objects.filter(payment=payment, status=Refund.Status.DUE)
     for refund_id in list(due.order_by("created_at").values_list("pk", flat=True)):
         finish(refund_id=refund_id)
     return True
 
 
-def note(
-    *, order: Order, payment: Payment, amount_minor: int, refund_id: UUID | None = None, is_surplus: bool = False
-) -> Refund | None:
-    """Write down a refund that was made outside the shop, at most what is left. None if nothing is."""
+def note(*, order: Order, payment: Payment, amount_minor: int, refund_id: UUID | None = None) -> Refund | None:
+    """Write down a refund that was made outside the shop, at most what is left. None if nothing is.
+
+    A part of a late payment may go back before the shop has decided about it. It counts as the order's money, which it
+    is if the order is sold after all. Once all of the payment goes back, the order will not be sold.
+    """
     order.refresh_from_db(fields=["refunded_minor", "status"])
-    amount_minor = min(amount_minor, payment.amount_minor - going_back_minor(payment))
-    if not is_surplus:
+    rest_minor = payment.amount_minor - going_back_minor(payment)
+    amount_minor = min(amount_minor, rest_minor)
+    is_surplus = order.status in ENDED_UNPAID and 0 < amount_minor == rest_minor
+    if is_surplus:
+        set_aside(order=order, payment=payment)
+    else:
         amount_minor = min(amount_minor, order.amount_minor - order.refunded_minor)
     made = add_refund(
         order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id, is_surplus=is_surplus

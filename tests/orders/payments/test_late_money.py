@@ -153,6 +153,56 @@ def test_a_late_payment_waits_for_an_unreachable_store(item: SaleItem, buyer: Us
     assert figures(item) == (4, 0, 1, 1)
 
 
+@pytest.fixture
+def undecided(item: SaleItem, buyer: User) -> tuple[Order, Payment]:
+    """A late payment of 19.00 that is not decided yet, of which 3.00 were refunded on the provider's site."""
+    order, payment = expired(item, buyer)
+    with killed_at("payments.after_commit"):
+        send_webhook(message(payment))
+    send_webhook(message(payment, "refunded_so_far", amount_minor=300))
+    assert statuses_of(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
+    make_due(Payment)
+    return order, payment
+
+
+def documents_of(order: Order) -> list[tuple[str, int]]:
+    tasks.write_invoices()
+    return list(order.documents.order_by("pk").values_list("kind", "total_minor"))
+
+
+def test_an_order_whose_late_payment_goes_back_in_parts_has_no_invoice(undecided: tuple[Order, Payment]) -> None:
+    # Given a shop that refunds late payments
+    Sale.objects.update(late_payment=LatePayment.REFUND)
+    # When it decides about the rest, which is then refunded
+    assert tasks.apply_waiting_events() == 1
+    assert statuses_of(*undecided) == GOES_BACK
+    order, payment = undecided
+    send_webhook(message(payment, "refunded"))
+    # Then nothing was sold
+    assert statuses_of(order, payment)[:2] == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
+    assert sorted(order.refunds.values_list("amount_minor", "is_surplus")) == [(300, True), (1600, True)]
+    assert (order.refunded_minor, documents_of(order)) == (0, [])
+
+
+@pytest.mark.parametrize("kind", ["refunded", "refunded_so_far"])
+def test_an_order_whose_late_payment_was_refunded_in_parts_on_the_providers_site_has_no_invoice(
+    undecided: tuple[Order, Payment], kind: str
+) -> None:
+    order, payment = undecided
+    send_webhook(message(payment, kind))
+    assert statuses_of(order, payment)[:2] == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
+    assert (order.refunded_minor, documents_of(order)) == (0, [])
+
+
+def test_an_order_that_keeps_its_late_payment_has_a_credit_note_for_the_part_that_went_back(
+    undecided: tuple[Order, Payment],
+) -> None:
+    assert tasks.apply_waiting_events() == 1
+    assert statuses_of(*undecided) == KEPT
+    order, _payment = undecided
+    assert (order.refunded_minor, documents_of(order)) == (300, [("invoice", 1900), ("credit_note", 300)])
+
+
 def test_a_late_payment_is_refunded_after_too_many_attempts(
     item: SaleItem, buyer: User, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

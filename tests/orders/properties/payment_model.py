@@ -171,15 +171,20 @@ class PaymentModel(SaleModel):
         # Another late payment of the order may be undecided.
         if order.status in ENDED_UNPAID and not self.pages_of(page.reservation, Status.CAPTURED):
             order.status, order.settled = OrderStatus.REFUND_DUE, False
+        self.set_aside(name)
         self.add_refund(name, self.kept(name), is_surplus=True)
         self.close(name)
+
+    def set_aside(self, name: str) -> None:
+        """The order takes no money of the payment, of which parts may have gone back before."""
+        for refund in self.refunds_of(page=name):
+            refund.is_surplus = True
 
     def all_is_back(self, name: str) -> EventOutcome:
         page = self.pages[name]
         if page.status not in (Status.REFUND_DUE, Status.CAPTURED):
             return EventOutcome.NOTHING
-        status = self.orders[page.reservation].status
-        self.note_refund(name, self.kept(name), is_surplus=status not in (*SOLD, OrderStatus.REFUND_DUE))
+        self.note_refund(name, self.kept(name))
         for refund in self.refunds_of(page=name, statuses=(Refund.Status.DUE,)):
             self.finish(refund)
         return EventOutcome.REFUNDED
@@ -211,11 +216,14 @@ class PaymentModel(SaleModel):
         refund = self.note_refund(name, total - (page.amount - self.kept(name)))
         return EventOutcome.REFUNDED if refund and self.finish(refund) else EventOutcome.NOTHING
 
-    def note_refund(self, name: str, amount: int, *, refund_id: str = "", is_surplus: bool = False) -> MoneyBack | None:
-        """A refund from outside the shop, of what is left at most."""
+    def note_refund(self, name: str, amount: int, *, refund_id: str = "") -> MoneyBack | None:
+        """A refund from outside the shop, of what is left at most. If that is all, an unsold order takes no money."""
         reservation = self.pages[name].reservation
         amount = min(amount, self.kept(name))
-        if not is_surplus:
+        is_surplus = self.orders[reservation].status in ENDED_UNPAID and 0 < amount == self.kept(name)
+        if is_surplus:
+            self.set_aside(name)
+        else:
             amount = min(amount, self.amount_of(reservation) - self.refunded(reservation))
         refund = self.add_refund(name, amount, refund_id=refund_id, is_surplus=is_surplus)
         self.end_if_all_goes_back(reservation)
