@@ -240,7 +240,7 @@ class CancelView(JsonAPIView):
             **refusals(
                 *TOKEN_REFUSALS,
                 *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
-                *("not_awaiting_payment", "cancelled_too_often"),
+                *("not_awaiting_payment", "cancelled_too_often", "record_lost"),
             ),
         },
     )
@@ -263,6 +263,8 @@ class CancelView(JsonAPIView):
         answer = cancelling.cancel(order=order, request=request._request)
         if answer.outcome is CancelOutcome.TOO_OFTEN:
             return cancelled_too_often(answer)
+        if answer.outcome is CancelOutcome.RECORD_LOST:
+            return not_payable(StartOutcome.RECORD_LOST, order)
         order = orders_of(request).get(pk=order.pk)
         if order.status != OrderStatus.CANCELLED:
             return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)

@@ -7,6 +7,7 @@ time for which the units were held counts too, as that of a hold that expires (o
 from dataclasses import dataclass
 from enum import StrEnum
 
+import structlog
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -16,15 +17,19 @@ from django.utils.translation import gettext as _
 from orders.life import ended_unpaid, lifecycle
 from orders.life.settlement import settle_now
 from orders.models import Order, OrderStatus
+from orders.units.lost_payments import sold_in_the_store
 from shop.accounts.limits import take_of_client
 from shop.http.rate_limits import LimitReached
 from shop.times.time_left import duration
+
+log = structlog.get_logger(__name__)
 
 
 class CancelOutcome(StrEnum):
     """The result of a cancellation, in the order of the checks."""
 
     NOT_AWAITING_PAYMENT = "not_awaiting_payment"
+    RECORD_LOST = "record_lost"
     TOO_OFTEN = "cancelled_too_often"
     CANCELLED = "cancelled"
 
@@ -40,10 +45,18 @@ class CancelAnswer:
 def cancel(*, order: Order, request: HttpRequest) -> CancelAnswer:
     """Cancel an unpaid order for its buyer, and put its units back on sale.
 
-    Of flash sales, cancels count for the buyer and for the network from which many accounts may come.
+    Of flash sales, cancels count for the buyer and for the network from which many accounts may come. An order whose
+    payment was lost with PostgreSQL stays: staff alone may end it.
     """
     if order.status != OrderStatus.AWAITING_PAYMENT:
         return CancelAnswer(CancelOutcome.NOT_AWAITING_PAYMENT)
+    if sold_in_the_store(reservation_ids=[order.reservation_id]):
+        # Read again: the store hears of a payment only after PostgreSQL has committed it.
+        order.refresh_from_db(fields=["status"])
+        if order.status != OrderStatus.AWAITING_PAYMENT:
+            return CancelAnswer(CancelOutcome.NOT_AWAITING_PAYMENT)
+        log.error("order_paid_in_the_store_only", order=str(order.number))
+        return CancelAnswer(CancelOutcome.RECORD_LOST)
     try:
         for line in order.lines.all():
             if line.sale_item_id:
@@ -66,14 +79,16 @@ def cancel(*, order: Order, request: HttpRequest) -> CancelAnswer:
 def cancel_unpaid_of(*, buyer_id: int) -> int:
     """End the unpaid orders of an account that was blocked. Returns how many.
 
-    Its row is locked first: orders that are being written for it are waited for, since an order's row locks it too.
+    Its row is locked first: orders that are being written for it are waited for, since an order's row locks it too. An
+    order whose payment was lost with PostgreSQL stays: staff alone may end it.
     """
     with transaction.atomic():
         list(User.objects.select_for_update().filter(pk=buyer_id).values_list("pk"))
-        unpaid = Order.objects.filter(buyer_id=buyer_id, status=OrderStatus.AWAITING_PAYMENT)
-        ended = lifecycle.end_unpaid(
-            order_ids=list(unpaid.values_list("pk", flat=True)), status=OrderStatus.CANCELLED, wait=True
-        )
+        awaiting = Order.objects.filter(buyer_id=buyer_id, status=OrderStatus.AWAITING_PAYMENT)
+        reservation_ids = dict(awaiting.values_list("pk", "reservation_id"))
+        sold = sold_in_the_store(reservation_ids=reservation_ids.values())
+        unpaid = [pk for pk, reservation_id in reservation_ids.items() if reservation_id not in sold]
+        ended = lifecycle.end_unpaid(order_ids=unpaid, status=OrderStatus.CANCELLED, wait=True)
     settle_now(ended)
     return len(ended)
 

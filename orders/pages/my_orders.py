@@ -213,6 +213,8 @@ def confirm_cancel(request: HttpRequest, order: Order) -> HttpResponse:
             messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
         elif answer.outcome is CancelOutcome.TOO_OFTEN:
             messages.warning(request, cancelling.too_often_text(answer))
+        elif answer.outcome is CancelOutcome.RECORD_LOST:
+            messages.warning(request, str(RECORD_LOST))
     return redirect(order)
 
 

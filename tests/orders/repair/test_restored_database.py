@@ -1,30 +1,33 @@
 """PostgreSQL was restored from a backup: what the store and the payment company still know is brought back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db.models import F
+from django.test import Client
 
 from orders import tasks
-from orders.life import lifecycle
-from orders.models import Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
+from orders.life import cancelling, lifecycle
+from orders.models import Attention, Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
 from orders.payments import inbox
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
+from orders.units.lost_payments import sold_in_the_store
 from seckill.items import item_state
 from seckill.ledger_words import Hold
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.buying import let_deadlines_pass, order_of, reserve_often, signed_in
 from tests.steps.operating import run_command
-from tests.steps.paying import message, payment_of, press_pay, send_webhook
+from tests.steps.paying import message, payment_of, press_cancel, press_pay, send_webhook
 from tests.steps.shop import make_item
-from tests.steps.store import figures
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -190,6 +193,72 @@ def test_a_payment_without_an_event_is_recorded_by_staff_after_the_deadline(
     assert lifecycle.pay(order_id=Order.objects.get().pk)
     assert figures(item) == (4, 0, 1, 1)
     assert is_clean(item)
+
+
+@pytest.mark.parametrize("store_answers", [True, False])
+def test_an_order_whose_payment_was_lost_is_not_cancelled_by_its_buyer(
+    item: SaleItem,
+    buyer: User,
+    event: dict[str, Any],
+    as_buyer: Client,
+    settings: LazySettings,
+    store_answers: bool,
+) -> None:
+    # Given an order that only the store has as paid, or that is listed for staff while the store is away
+    order, healthy = Order.objects.get(), settings.CACHES
+    if not store_answers:
+        Order.objects.update(attention=Attention.PAYMENT_LOST)
+        store_away(settings)
+    # When its buyer cancels it, over the API and on the page
+    answer = press_cancel(signed_in(buyer), order.number)
+    page = as_buyer.post(f"/orders/{order.number}/cancel/", follow=True)
+    # Then it stays, and the buyer hears why, as from Pay
+    assert (answer.status_code, answer.json()["code"]) == (503, "record_lost")
+    assert answer.json()["detail"] in page.content.decode()
+    assert status_by_reservation(order.reservation_id) == OrderStatus.AWAITING_PAYMENT
+    assert Order.objects.get().attention == ("" if store_answers else Attention.PAYMENT_LOST)
+    settings.CACHES = healthy
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_an_order_that_is_paid_while_its_buyer_cancels_is_only_paid(
+    item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(item, buyer)
+
+    def pay_first(*, reservation_ids: Iterable[UUID | None]) -> set[UUID]:
+        lifecycle.pay(order_id=order.pk)
+        return sold_in_the_store(reservation_ids=reservation_ids)
+
+    monkeypatch.setattr(cancelling, "sold_in_the_store", pay_first)
+    answer = press_cancel(signed_in(buyer), order.number)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_payment")
+
+
+@pytest.mark.parametrize("store_answers", [True, False])
+def test_blocking_an_account_leaves_an_order_whose_payment_was_lost(
+    item: SaleItem, buyer: User, event: dict[str, Any], settings: LazySettings, store_answers: bool
+) -> None:
+    healthy = settings.CACHES
+    if not store_answers:
+        Order.objects.update(attention=Attention.PAYMENT_LOST)
+        store_away(settings)
+    assert cancelling.cancel_unpaid_of(buyer_id=buyer.pk) == 0
+    assert status_by_reservation(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
+    settings.CACHES = healthy
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_while_the_store_is_away_an_order_listed_as_paid_neither_expires_nor_is_charged(
+    item: SaleItem, buyer: User, event: dict[str, Any], settings: LazySettings
+) -> None:
+    Order.objects.update(attention=Attention.PAYMENT_LOST)
+    let_deadlines_pass()
+    store_away(settings)
+    assert tasks.expire_overdue() == 0
+    order = Order.objects.get()
+    assert (order.status, order.attention) == (OrderStatus.AWAITING_PAYMENT, Attention.PAYMENT_LOST)
+    assert press_pay(signed_in(buyer), order.number).json()["code"] == "record_lost"
 
 
 @pytest.mark.slow
