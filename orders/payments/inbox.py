@@ -25,6 +25,7 @@ from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentE
 from orders.payments import late_money, refunds
 from orders.payments.provider.interface import Event, EventKind
 from orders.units import one_for_each
+from orders.units.lost_payments import sold_in_the_store
 from shop import failpoints
 from shop.background.outages import AWAY
 
@@ -279,6 +280,10 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         payment.save(update_fields=["amount_minor", "currency"])
         refunds.start_refund(order=order, payment=payment, attention=Attention.AMOUNT_DIFFERS)
         return EventOutcome.AMOUNT_DIFFERS
+    if order.status == OrderStatus.AWAITING_PAYMENT and must_not_buy(order):
+        # A block ends such orders after its commit, so a crash can leave them; or this event is faster.
+        lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
+        order.refresh_from_db(fields=["status"])
     if order.status == OrderStatus.AWAITING_PAYMENT:
         if not one_for_each.claim_with_money(order, card_mark=row.card_mark):
             return refund_second_purchase(order=order, payment=payment)
@@ -296,6 +301,13 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         return EventOutcome.LATE
     refunds.start_refund(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
     return EventOutcome.REFUND_STARTED
+
+
+def must_not_buy(order: Order) -> bool:
+    """Whether the buyer's account was blocked. What was paid before is theirs, also if that payment was lost since."""
+    if order.buyer is None or order.buyer.is_active:
+        return False
+    return not sold_in_the_store(reservation_ids=[order.reservation_id])
 
 
 def refund_second_purchase(*, order: Order, payment: Payment) -> EventOutcome:

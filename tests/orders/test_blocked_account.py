@@ -10,11 +10,12 @@ from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
-from orders.models import Document, Order, OrderStatus
+from orders.models import Document, Order, OrderStatus, Payment
 from orders.repair.reconcile import reconcile
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.buying import fill, order_of, reserve, status_of, wish_of
+from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import goods, make_item, units_in
 from tests.steps.staff import customer_page
 from tests.steps.store import figures
@@ -74,4 +75,24 @@ def test_blocking_ends_unpaid_orders(item: SaleItem, buyer: User, rival: User, a
     assert [status_of(order) for order in (unpaid, ordinary)] == [OrderStatus.CANCELLED] * 2
     assert [status_of(order) for order in (paid, others)] == [OrderStatus.PAID, OrderStatus.AWAITING_PAYMENT]
     assert figures(item) == (3, 1, 1, 2)
+    assert units_in(cup) == (10, 0, 0)
+
+
+def test_money_for_an_order_that_a_killed_process_left_to_a_blocked_account_goes_back(
+    item: SaleItem, buyer: User
+) -> None:
+    # Given a page that is open, and a process that was killed after it had blocked the account
+    cup = goods("cup", units=10)
+    ordinary = place_order(wish_of(fill(Holder(buyer_id=buyer.pk), cup=2))).order
+    assert ordinary is not None
+    orders = [order_of(item, buyer), ordinary]
+    payments = [payment_of(order) for order in orders]
+    blocked(buyer)
+    # When the buyer pays there
+    for payment in payments:
+        assert send_webhook(message(payment)).status_code == 200
+    # Then the orders have ended, and their units are on sale again
+    assert [status_of(order) for order in orders] == [OrderStatus.REFUND_DUE] * 2
+    assert set(Payment.objects.values_list("status", flat=True)) == {Payment.Status.REFUND_DUE}
+    assert figures(item) == (5, 0, 0, 0)
     assert units_in(cup) == (10, 0, 0)

@@ -243,8 +243,14 @@ def test_blocking_an_account_leaves_an_order_whose_payment_was_lost(
     if not store_answers:
         Order.objects.update(attention=Attention.PAYMENT_LOST)
         store_away(settings)
+    User.objects.filter(pk=buyer.pk).update(is_active=False)
     assert cancelling.cancel_unpaid_of(buyer_id=buyer.pk) == 0
     assert status_by_reservation(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
+    # The event that the company sends again pays it: it was paid before.
+    send_webhook(event | {"id": "evt_again"})
+    let_events_wait()
+    assert tasks.apply_waiting_events() == 1
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
     settings.CACHES = healthy
     assert figures(item) == (4, 0, 1, 1)
 
