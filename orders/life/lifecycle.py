@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from orders.invoices.writing import write_invoice, write_note
 from orders.life import ended_unpaid
+from orders.life.attention import give_reason
 from orders.life.settlement import settle_now
 from orders.mails import sending
 from orders.models import ENDED_UNPAID, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
@@ -302,9 +303,8 @@ def mark_paid(order: Order) -> None:
 def mark_paid_late(order: Order) -> None:
     """A late payment was accepted: the expired order has its units again (orders/payments/late_money.py)."""
     expired = Order.objects.filter(pk=order.pk, status=OrderStatus.EXPIRED)
-    expired.update(
-        status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=Attention.LATE_PAYMENT_KEPT
-    )
+    expired.update(status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=PAYMENT_FOUND)
+    give_reason(order, Attention.LATE_PAYMENT_KEPT)
     write_invoice(order_id=order.pk)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
@@ -345,7 +345,6 @@ def tell_of_refund(order: Order, refund: Refund) -> None:
 
 def mark_refund_failed(order: Order, *, lost_minor: int) -> None:
     """The provider will not pay a refund; a person should look. `lost_minor` of the order can be refunded again."""
-    Order.objects.filter(pk=order.pk).update(
-        refunded_minor=F("refunded_minor") - lost_minor, attention=Attention.REFUND_FAILS
-    )
+    Order.objects.filter(pk=order.pk).update(refunded_minor=F("refunded_minor") - lost_minor)
+    give_reason(order, Attention.REFUND_FAILS)
     Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)

@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.life import lifecycle, settlement
+from orders.life.attention import give_reason, payment_came
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import late_money, refunds
 from orders.payments.provider.interface import Event, EventKind
@@ -196,7 +197,6 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
         outcome = give_up(order=order, row=row)
     elif row.kind == EventKind.CAPTURED:
         outcome = record_capture(order=order, payment=payment, row=row)
-        take_up_again(order=order, payment=payment)
     elif row.kind in PAGE_ENDS:
         outcome = record_page_end(payment=payment)
     elif row.kind == EventKind.REFUNDED:
@@ -223,17 +223,16 @@ def note_applied(row: PaymentEvent, outcome: EventOutcome) -> EventOutcome:
 
 
 def give_up(*, order: Order, row: PaymentEvent) -> EventOutcome:
-    """No capture has come for a refund: a person has to find out why. Another reason that they have is kept."""
+    """No capture has come for a refund: a person has to find out why. Another thing that they have to do is kept."""
     log.error("refund_without_capture", order=str(order.number), payment=str(row.payment_id), event_id=row.event_id)
-    Order.objects.filter(pk=order.pk, attention="").update(attention=Attention.REFUND_WITHOUT_PAYMENT)
+    give_reason(order, Attention.REFUND_WITHOUT_PAYMENT)
     return EventOutcome.NO_CAPTURE
 
 
-def take_up_again(*, order: Order, payment: Payment) -> None:
+def take_up_again(*, payment: Payment) -> None:
     """The capture came after all: the sweep applies the refunds that were given up."""
     given_up = PaymentEvent.objects.filter(payment_id=payment.pk, outcome=EventOutcome.NO_CAPTURE)
-    if given_up.update(applied_at=None, outcome=""):
-        Order.objects.filter(pk=order.pk, attention=Attention.REFUND_WITHOUT_PAYMENT).update(attention="")
+    given_up.update(applied_at=None, outcome="")
 
 
 def lost_payment(row: PaymentEvent) -> Payment | None:
@@ -274,7 +273,10 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
     if not payment.provider_reference:
         payment.provider_reference = row.provider_reference
         Payment.objects.filter(pk=payment.pk).update(provider_reference=row.provider_reference)
-    if (row.amount_minor, row.currency) != (order.amount_minor, order.currency):
+    is_right = (row.amount_minor, row.currency) == (order.amount_minor, order.currency)
+    take_up_again(payment=payment)
+    payment_came(order, payment, is_right=is_right)
+    if not is_right:
         log.error("amount_differs", order=str(order.number), amount_minor=row.amount_minor, currency=row.currency)
         payment.amount_minor, payment.currency = row.amount_minor, row.currency
         payment.save(update_fields=["amount_minor", "currency"])

@@ -12,12 +12,13 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
+from orders.life.attention import give_reason, refunds_work_again
 from orders.models import BY_HAND, ENDED_UNPAID, SOLD, Attention, Order, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
@@ -46,7 +47,7 @@ def start_refund(*, order: Order, payment: Payment, attention: Attention) -> Non
         next_attempt_at=None,
         last_error="",
     )
-    Order.objects.filter(pk=order.pk).update(attention=attention)
+    give_reason(order, attention)
     lifecycle.mark_refund_due(order)
     set_aside(order=order, payment=payment)
     rest_minor = payment.amount_minor - going_back_minor(payment)
@@ -116,7 +117,7 @@ def record_failed_request(*, refund: Refund, attempts: int, error: str, is_refus
         return
     due = Refund.objects.filter(pk=refund.pk, status=Refund.Status.DUE)
     if due.update(last_error=error[:500]) and attempts >= ATTEMPTS_BEFORE_ATTENTION:
-        Order.objects.filter(pk=refund.order_id).update(attention=Attention.REFUND_FAILS)
+        give_reason(refund.order, Attention.REFUND_FAILS)
 
 
 # --- How a refund ends ---
@@ -157,10 +158,9 @@ def finish(*, refund_id: UUID) -> bool:
             return False
         payment = Payment.objects.get(refunds=refund_id)
         all_goes_back = payment.status == Payment.Status.REFUND_DUE
-        if order.attention == Attention.REFUND_FAILS and (
-            all_goes_back or refund.attempts >= ATTEMPTS_BEFORE_ATTENTION
-        ):
-            Order.objects.filter(pk=order.pk).update(attention=attention_after(order=order, refund=refund))
+        may_have_failed = all_goes_back or refund.attempts >= ATTEMPTS_BEFORE_ATTENTION
+        if order.attention == Attention.REFUND_FAILS and may_have_failed and not another_fails(order):
+            refunds_work_again(order)
         close(order=order, payment=payment)
         lifecycle.tell_of_refund(order, refund)
     return True
@@ -189,14 +189,16 @@ def close(*, order: Order, payment: Payment) -> None:
     lifecycle.mark_refunded(order)
 
 
-def attention_after(*, order: Order, refund: Refund) -> str:
-    """The order's attention once a failing refund has succeeded: the reason it had before the refund failed."""
-    if not refund.is_surplus or refund.payment is None:
-        return ""
-    if order.status in SOLD:
-        return Attention.PAID_TWICE
-    late = refund.payment.captured_at is not None and refund.payment.captured_at > order.expires_at
-    return Attention.LATE_PAYMENT_REFUNDED if late else ""
+def another_fails(order: Order) -> bool:
+    """Whether a person must act on a refund of the order: it fails, or it failed for good and part of the money stays.
+
+    Attempts alone tell nothing: each question about a refund that the provider has accepted is one.
+    """
+    fails = Q(attempts__gte=ATTEMPTS_BEFORE_ATTENTION) | Q(payment__status=Payment.Status.REFUND_DUE)
+    to_do = Q(fails, status=Refund.Status.DUE) & ~Q(last_error="")
+    if order.refunded_minor < order.amount_minor:
+        to_do |= Q(status=Refund.Status.FAILED)
+    return Refund.objects.filter(to_do, order=order).exists()
 
 
 def fail(*, refund_id: UUID, error: str) -> bool:
@@ -257,7 +259,7 @@ def fail_on_site(*, order: Order, payment: Payment, amount_minor: int, reference
     refund = done.order_by("created_at", "pk").last()
     if refund is None:
         log.error("unknown_refund_failed", order=str(order.number), payment=str(payment.pk), reference=reference)
-        Order.objects.filter(pk=order.pk).update(attention=Attention.REFUND_FAILS)
+        give_reason(order, Attention.REFUND_FAILS)
         return True
     Refund.objects.filter(pk=refund.pk).update(provider_reference=reference)
     return fail(refund_id=refund.pk, error="a refund made on the provider's site failed")
