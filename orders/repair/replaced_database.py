@@ -16,7 +16,7 @@ import structlog
 
 from orders.life import lifecycle
 from orders.life.settlement import settle_now
-from orders.models import LIVE, SOLD, Attention, Order, OrderLine, OrderStatus
+from orders.models import ATTENTION_TO_DO, LIVE, SOLD, Attention, Order, OrderLine, OrderStatus
 from seckill.items import item_state
 from seckill.ledger_words import Hold
 from seckill.models import SaleChange
@@ -58,9 +58,9 @@ def list_what_is_lost(*, item_id: int, ended: int, brought_back: int) -> None:
     for batch in losses_in_batches(item_id=item_id):
         paid += batch.paid
         refunded += batch.refunded
-    unmarked = Order.objects.filter(attention="")
-    unmarked.filter(pk__in=paid).update(attention=Attention.PAYMENT_LOST)
-    unmarked.filter(pk__in=refunded).update(attention=Attention.REFUND_LOST)
+    unlisted = Order.objects.exclude(attention__in=ATTENTION_TO_DO)
+    unlisted.filter(pk__in=paid).update(attention=Attention.PAYMENT_LOST)
+    unlisted.filter(pk__in=refunded).update(attention=Attention.REFUND_LOST)
     changes = changes_of_the_store_alone(item_id=item_id)
     write = log.error if ended or brought_back or paid or refunded or changes else log.warning
     write(
