@@ -20,9 +20,8 @@ from orders.invoices.billing import BILLING_FIELDS, billing_address_field, store
 from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import AddressSerializer
-from orders.shipping.address_texts import address_kept_text, is_address_taken
-from orders.shipping.delivery_choice import DeliveryOutcome, countries_of, store_choice
-from orders.shipping.order_address import only_country
+from orders.shipping.address_texts import address_kept_text, is_address_taken, other_country_text
+from orders.shipping.delivery_choice import DeliveryOutcome, store_choice
 from shop.http.base_view import JsonAPIView
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
@@ -70,13 +69,10 @@ class OrderAddressView(JsonAPIView):
         values = dict(body.validated_data)
         method = values.pop("shipping_method")
         billing = {name: values.pop(name) for name in BILLING_FIELDS if name in values}
-        countries = countries_of(order)
-        if countries is not None and values["country"] not in countries:
-            paid_for = only_country(order) in countries
-            text = _("Delivery was paid for another country.") if paid_for else _("The shop does not send there.")
-            raise serializers.ValidationError({"country": text})
         with transaction.atomic():
             outcome = stored(order, values, method=method, billing=billing)
+        if outcome is DeliveryOutcome.OTHER_COUNTRY:
+            raise serializers.ValidationError({"country": other_country_text(order)})
         if outcome is DeliveryOutcome.NOT_OFFERED:
             return problem(
                 status=409,
@@ -106,11 +102,10 @@ class OrderAddressView(JsonAPIView):
 
 def stored(order: Order, values: dict[str, str], *, method: str, billing: dict[str, str]) -> DeliveryOutcome:
     """All of it or nothing. Call it in a transaction."""
-    # Locked first: a payment writes the invoice under the same lock.
-    list(Order.objects.select_for_update().filter(pk=order.pk).values_list("pk"))
-    if not store_billing(order_id=order.pk, values=billing):
-        return DeliveryOutcome.FIXED
     outcome = store_choice(order, values=values, method=method)
+    # The order is locked by now: a payment writes the invoice under the same lock.
+    if outcome is DeliveryOutcome.STORED and not store_billing(order_id=order.pk, values=billing):
+        outcome = DeliveryOutcome.FIXED
     if outcome is not DeliveryOutcome.STORED:
         transaction.set_rollback(True)
     return outcome

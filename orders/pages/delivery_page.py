@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from orders.invoices.billing import BILLING_FIELDS, BillingForm, store_billing
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
-from orders.shipping.address_texts import address_kept_text, is_address_taken
+from orders.shipping.address_texts import address_kept_text, is_address_taken, other_country_text
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_choice
 from orders.shipping.order_address import CHANGEABLE, DeliveryForm, address_of, as_initial, likely_address
 from orders.shipping.shipping_prices import Choice, choice_in
@@ -52,6 +52,9 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     if not posted or not all([form.is_valid(), billing.is_valid()]):
         return show(request, order, form, choice, billing)
     outcome = store_choice(order, values=form.values, method=choice.method, seen_price_minor=choice.seen_price_minor)
+    if outcome is DeliveryOutcome.OTHER_COUNTRY:
+        form.add_error("country", other_country_text(order))
+        return show(request, order, form, choice, billing)
     if outcome in REFUSALS:
         return show(request, order, form, choice, billing, refusal=str(REFUSALS[outcome]))
     # A page of the release before has no such fields.

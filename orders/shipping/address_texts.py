@@ -1,15 +1,22 @@
-"""The texts about an order that cannot be paid, or sent to an address, because of other orders that go there."""
+"""The texts about an order that cannot be paid, or sent to an address: another order goes there, or its country."""
 
 from django.utils.translation import gettext as _
 
 from orders.models import Order, Served
-from orders.shipping.order_address import CHANGEABLE
+from orders.shipping.delivery_choice import choice_open
+from orders.shipping.order_address import CHANGEABLE, only_country
 
 
 def is_address_taken(order: Order) -> bool:
     """Why an address was not stored: another order of the sale goes there. Otherwise this one was sent or has ended."""
     claims = order.status in CHANGEABLE and order.served.filter(kind=Served.Kind.ADDRESS)
     return bool(claims and claims.exists())
+
+
+def other_country_text(order: Order) -> str:
+    if not choice_open(order) and only_country(order):
+        return _("Delivery was paid for another country.")
+    return _("The shop does not send there.")
 
 
 def address_needed_text() -> str:

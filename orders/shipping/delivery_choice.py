@@ -19,6 +19,7 @@ from shop.accounts.address_book import default_address
 class DeliveryOutcome(StrEnum):
     """The answer to a buyer who says where and how an order goes, in the order of the checks."""
 
+    OTHER_COUNTRY = "other_country"
     FIXED = "fixed"
     NOT_OFFERED = "not_offered"
     PRICE_CHANGED = "price_changed"
@@ -83,10 +84,16 @@ def offers_of(order: Order, *, country: str) -> list[ShippingOffer]:
 def store_choice(
     order: Order, *, values: Mapping[str, str], method: str, seen_price_minor: int | None = None
 ) -> DeliveryOutcome:
-    """Store the address and, while it can be chosen, the delivery."""
-    if choice_open(order):
-        return store_delivery(order_id=order.pk, values=values, method=method, seen_price_minor=seen_price_minor)
-    return DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
+    """Store the address and, while it can be chosen, the delivery. `order` is read again, and locked."""
+    with transaction.atomic():
+        # Its countries are looked up under the lock: a payment page that opens right now leaves only one of them.
+        order.refresh_from_db(from_queryset=Order.objects.select_for_update())
+        countries = countries_of(order)
+        if countries is not None and values["country"] not in countries:
+            return DeliveryOutcome.OTHER_COUNTRY
+        if choice_open(order):
+            return store_delivery(order_id=order.pk, values=values, method=method, seen_price_minor=seen_price_minor)
+        return DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
 
 
 def store_delivery(

@@ -1,17 +1,26 @@
 """Orders of a flash sale are sent where the checkout sends, in the same ways and for the same prices."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client
 from rest_framework.test import APIClient
 
 from orders.invoices.included_taxes import taxes_of
 from orders.life import lifecycle
 from orders.models import Order, Payment, ShippingAddress, ShippingMethod, ShippingPrice
+from orders.payments.sessions import create_payment
 from shop.models import TaxRate, Variant
+from tests.processes import wait_until
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import ADDRESS, put_address, signed_in
+from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import press_pay
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer", "post")]
@@ -96,6 +105,49 @@ def test_the_choice_can_be_changed_until_a_payment_page_has_its_amount(client: C
     assert lifecycle.pay(order_id=order.pk)
     client.post(order.address_path, ABROAD | {"city": "Hamburg"})
     assert ShippingAddress.objects.get().city == "Hamburg"
+
+
+@pytest.fixture
+def to_china(client: Client, order: Order) -> Order:
+    """Unpaid, to be sent to China for 8.00. Another way leads to Germany too, for 30.00."""
+    fast = ShippingMethod.objects.create(code="fast", name="Fast", countries=["CN", "DE"])
+    ShippingPrice.objects.create(method=fast, price_minor=3000)
+    client.post(order.address_path, ADDRESS | {"shipping": "post:800", "later": "yes"})
+    return order
+
+
+def sent_while_a_payment_page_opens(order: Order, send: Callable[[], Any]) -> Any:
+    """The answer to an address that is sent before the payment is committed, and then waits for it."""
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            create_payment(
+                order_id=order.pk, idempotency_key="key", provider_name=None, seen_amount=None, sold_in_the_store=False
+            )
+            sending = thread.submit(run_and_close(send))
+            wait_until(lambda: sending.done() or waiting_for_locks() == 1, seconds_max=30)
+        return sending.result(timeout=30)
+
+
+def test_an_address_in_another_country_that_waits_for_a_payment_page_is_refused_by_the_api(
+    to_china: Order, buyer: User
+) -> None:
+    send = partial(put_address, signed_in(buyer), to_china, **ABROAD, shipping_method="fast", vat_number="DE123456789")
+    answer = sent_while_a_payment_page_opens(to_china, send)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert "Delivery was paid for another country." in str(answer.json()["errors"])
+    assert ShippingAddress.objects.get().country == "CN"
+    assert amounts_of(to_china) == (2700, 800, "Post")
+    assert to_china.vat_number == ""
+
+
+def test_an_address_in_another_country_that_waits_for_a_payment_page_is_asked_for_again(
+    to_china: Order, client: Client
+) -> None:
+    send = partial(client.post, to_china.address_path, ABROAD | {"shipping": "fast:3000"})
+    page = sent_while_a_payment_page_opens(to_china, send)
+    assert page.status_code == 200
+    assert "Delivery was paid for another country." in page.content.decode()
+    assert ShippingAddress.objects.get().country == "CN"
 
 
 def test_the_api_chooses_before_it_pays(order: Order, buyer: User) -> None:
