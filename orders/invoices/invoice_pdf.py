@@ -78,7 +78,8 @@ def parties(invoice: Invoice) -> Flowable:
     seller = [text(_("Seller"), LABEL), *map(text, invoice.seller)]
     buyer = [text(_("Buyer"), LABEL), *map(text, invoice.buyer)]
     style = TableStyle([("LEFTPADDING", *ALL, 0), ("VALIGN", *ALL, "TOP")])
-    return Table([[seller, buyer, dates]], colWidths=["36%", "38%", "26%"], style=style)
+    # A buyer's own address may be longer than a page.
+    return Table([[seller, buyer, dates]], colWidths=["36%", "38%", "26%"], style=style, splitInRow=1)
 
 
 def lines(invoice: Invoice) -> Flowable:

@@ -118,6 +118,13 @@ def test_markup_in_a_name_is_text(buyer: User, paid: Order) -> None:
         assert invoice_pdf(invoice).startswith(b"%PDF-")
 
 
+@pytest.mark.parametrize("lines", [60, 250])
+def test_an_invoice_with_more_lines_of_its_buyer_than_a_page_has_goes_on_on_the_next(paid: Order, lines: int) -> None:
+    Order.objects.update(billing_address="1\n" * lines)
+    paid.refresh_from_db()
+    assert invoice_pdf(invoice_of(document_of(paid, None))).startswith(b"%PDF-")
+
+
 def test_only_a_paid_order_has_an_invoice(as_buyer: Client, buyer: User, item: SaleItem, paid: Order) -> None:
     (unpaid,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.AWAITING_PAYMENT)
     for path in ("invoice/", "invoice.pdf"):
