@@ -6,6 +6,7 @@ its order is unpaid or sold: an order that comes later takes over the claim of o
 locked, in its transaction.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from datetime import timedelta
@@ -124,10 +125,17 @@ def address_wanted(order: Order) -> tuple[SaleItem, str] | Claim:
 
 
 def address_mark(address: Mapping[str, str]) -> str:
-    """The same for one address however its letters, spaces and signs are written."""
-    text = " ".join(str(address.get(name, "")) for name in COMPARED)
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return mark_of("".join(sign for sign in plain if sign.isalnum()))
+    """The same for one address however its letters, spaces and signs are written.
+
+    Two numbers stay two, whatever is between them: 1-11-2 is 1/11 2, and not 11-1-2. A postcode's groups do not count.
+    """
+    texts = {name: str(address.get(name, "")) for name in COMPARED}
+    texts["postcode"] = re.sub(r"[\W_]", "", texts["postcode"])
+    plain = unicodedata.normalize("NFKC", " ".join(texts.values())).casefold()
+    # A sign that cannot be seen does not make two numbers of one.
+    seen = "".join(sign for sign in plain if unicodedata.category(sign)[0] not in "CM")
+    spaced = re.sub(r"[\W_]+", " ", seen)
+    return mark_of(re.sub(r"(?<!\d) | (?!\d)", "", spaced))
 
 
 def mark_of(text: str) -> str:

@@ -64,6 +64,27 @@ def test_one_address_is_one_however_it_is_written() -> None:
     assert address_mark(ADDRESS) != address_mark({**ADDRESS, "line2": "Flat 2"})
 
 
+@pytest.mark.parametrize(
+    ("changes", "others"),
+    [
+        ({"line1": "阳光小区1-11-2"}, {"line1": "阳光小区11-1-2"}),
+        ({"line1": "Road 1", "line2": "2"}, {"line1": "Road 12"}),
+        ({"line1": "Road 1", "city": "", "postcode": "20005"}, {"line1": "Road 12", "city": "", "postcode": "0005"}),
+    ],
+)
+def test_homes_whose_numbers_are_divided_elsewhere_are_two(changes: dict[str, str], others: dict[str, str]) -> None:
+    assert address_mark(ADDRESS | changes) != address_mark(ADDRESS | others)
+
+
+def test_signs_between_two_numbers_unseen_signs_and_the_groups_of_a_postcode_do_not_count() -> None:
+    (mark,) = {
+        address_mark({**ADDRESS, "line1": line}) for line in ("Road 1-11", "Road 1, 11", "Road 1/11", "Road １＿11")
+    }
+    assert mark == address_mark({**ADDRESS, "line1": "Road 1", "line2": "11"})
+    assert mark == address_mark({**ADDRESS, "line1": "Road 1-1\u200b1"})
+    assert address_mark({**ADDRESS, "postcode": "114 55"}) == address_mark({**ADDRESS, "postcode": "11455"})
+
+
 def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
     item: SaleItem, buyer: User, rival: User
 ) -> None:
