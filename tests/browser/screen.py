@@ -88,13 +88,13 @@ def serious_faults(page: Page) -> list[str]:
 
 
 class HeldAnswers:
-    """The shop's answers to one tab's `GET /api/v1/me/`, which are given to it only when the test says so."""
+    """The shop's answers to one tab's calls of an address, which are given to it only when the test says so."""
 
-    def __init__(self, tab: Page) -> None:
+    def __init__(self, tab: Page, address: str = "**/api/v1/me/**") -> None:
         self._tab = tab
         self._held: list[tuple[Route, APIResponse]] = []
         self._is_holding = True
-        tab.route("**/api/v1/me/**", self._hold)
+        tab.route(address, self._hold)
 
     def _hold(self, route: Route) -> None:
         if self._is_holding:

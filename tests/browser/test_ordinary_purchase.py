@@ -1,12 +1,14 @@
 """The whole ordinary purchase in a real browser: a guest on a phone in Chinese, a buyer on a desktop in English."""
 
 import re
+from urllib.parse import parse_qs
 
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from orders.models import CartLine, Order, OrderStatus, ShippingMethod, ShippingPrice
 from tests.browser.conftest import NewPage, sign_in, width_of
+from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
 from tests.steps.buying import assert_stock_agrees
 from tests.steps.shop import goods, units_in
@@ -112,3 +114,30 @@ def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, buyer:
     assert Order.objects.get().status == OrderStatus.PAID
     page.goto(f"{live_shop}/cart/")
     expect(page.locator("main")).to_contain_text("Your cart is empty.")
+
+
+def test_the_country_that_is_chosen_last_is_kept_when_others_were_on_the_way_to_it(live_shop: str, page: Page) -> None:
+    # Given a guest in the checkout, who chooses by keyboard
+    goods("tea", price_minor=1000)
+    for code, countries, price_minor in (("near", "CN", 500), ("far", "DE GA GE", 9000), ("sea", "GR", 700)):
+        method = ShippingMethod.objects.create(code=code, name=code.title(), countries=countries.split())
+        ShippingPrice.objects.create(method=method, price_minor=price_minor)
+    put_in(page, live_shop, "tea", 1)
+    page.goto(f"{live_shop}/checkout/")
+    asked: list[str] = []
+    page.on("request", lambda call: asked.extend(parse_qs(call.post_data or "").get("country", [])))
+    answers = HeldAnswers(page, "**/checkout/")
+    country = page.locator("#id_country")
+    country.focus()
+    # When its name is typed, which begins as Gabon does, and as Georgia does
+    page.keyboard.type("Ger")
+    answers.wait()
+    # And the next one, Greece, is chosen before the shop has answered
+    page.keyboard.press("ArrowDown")
+    answers.give()
+    # Then delivery and choice are those of Greece, and the keyboard is still there
+    expect(page.locator("#delivery")).to_contain_text("Sea")
+    expect(page.locator("#checkout-total")).to_have_text("CN¥17.00")
+    expect(country).to_have_value("GR")
+    expect(country).to_be_focused()
+    assert asked == ["DE", "GR"]

@@ -62,3 +62,11 @@ document.addEventListener("DOMContentLoaded", () => {
     if (shown && !shown.selected) select.dispatchEvent(new Event("change", { bubbles: true }));
   }
 });
+
+// An answer about a former choice would take back a newer one, which asks for itself (_address_fields.html).
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { formData } = event.detail.requestConfig;
+  for (const { name, value } of document.querySelectorAll("#id_country, select#id_region, select#id_city")) {
+    if (formData.get(name) !== value) event.preventDefault();
+  }
+});
