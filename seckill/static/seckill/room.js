@@ -60,7 +60,7 @@ export class Room {
     this.lines = root.querySelector("[data-room-lines]");
     this.again = root.querySelector("[data-room-again]");
     this.state = "";
-    this.again.addEventListener("click", () => { this.again.hidden = true; this.run(); });
+    this.again.addEventListener("click", () => { this.headline.focus(); this.again.hidden = true; this.run(); });
   }
 
   get texts() { return this.sale.texts.room; }

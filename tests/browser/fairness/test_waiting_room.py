@@ -86,6 +86,26 @@ def test_a_page_says_when_the_room_opens_and_asks_at_once_when_it_is_shown_again
         page.evaluate(hide, False)
 
 
+def test_a_buyer_who_gets_a_new_place_by_keyboard_goes_on_where_the_page_says_it(
+    live_shop: str, page: Page, buyer: User, product: Product
+) -> None:
+    item = make_item(product, opens_in_seconds=300, has_room=True)
+    sign_in(page.context, buyer)
+
+    def lapse(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "state": "lapsed"})
+
+    page.route("**/queue/", lapse, times=1)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    again = page.get_by_role("button", name="Get a new place")
+    expect(again).to_be_visible(timeout=CALLED_MS)
+    again.press("Enter")
+    headline = page.locator("[data-room-headline]")
+    expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+    expect(headline).to_be_focused()
+
+
 def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
     live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
