@@ -5,10 +5,12 @@ import re
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from seckill.models import SaleChange, SaleItem
 from shop.models import Category, Product, Variant
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, focus_by_tab
 from tests.steps.buying import ADDRESS
-from tests.steps.shop import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.staff import change
 
 PHONE: ViewportSize = {"width": 360, "height": 740}
 
@@ -83,6 +85,29 @@ def test_price_and_stock_follow_the_choice_and_nothing_moves(
     page.keyboard.press("ArrowRight")
     expect(button).to_be_enabled()
     expect(price).to_have_text(prices[0])
+
+
+def test_a_link_to_a_sale_keeps_the_keyboard_when_the_page_of_a_product_shows_that_it_goes_on(
+    live_shop: str, page: Page, item: SaleItem
+) -> None:
+    change(item, SaleChange.Kind.PAUSE)
+    page.goto(f"{live_shop}{item.product.get_absolute_url()}")
+    focus_by_tab(page, "Go to the flash sale")
+    change(item, SaleChange.Kind.RESUME)
+    expect(page.get_by_role("link", name="Buy in the flash sale")).to_be_focused(timeout=40_000)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/sales/{item.sale_id}/**")
+
+
+def test_the_links_of_a_sale_keep_the_keyboard_when_the_home_page_shows_that_it_opens(
+    live_shop: str, page: Page, product: Product
+) -> None:
+    item = make_item(product, opens_in_seconds=10)
+    page.goto(live_shop)
+    focus_by_tab(page, "Spring sale")
+    expect(page.locator(".hero").get_by_role("link", name="Spring sale")).to_be_focused(timeout=40_000)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/sales/{item.sale_id}/")
 
 
 def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(

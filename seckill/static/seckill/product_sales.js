@@ -31,8 +31,11 @@ async function readAgain() {
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.getElementById("product-sales");
+  const focused = section().contains(document.activeElement) && document.activeElement.id;
   if (fresh) section().replaceWith(document.adoptNode(fresh));
   else section().remove();
+  // A buyer may have waited for the opening with the keyboard on the link to the sale.
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
 async function follow() {
