@@ -26,6 +26,11 @@ from tests.steps.staff import change
 
 MY_ORDERS = re.compile(r"/orders/$")
 
+# The visitor's own clock is two minutes ahead.
+FAST_CLOCK = """const right = Date.now;
+Date.now = () => right() + 120_000;
+Object.defineProperty(performance, "timeOrigin", { value: performance.timeOrigin + 120_000 });"""
+
 
 def open_sale(page: Page, live_shop: str, item: SaleItem) -> None:
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
@@ -192,6 +197,35 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     page.get_by_role("link", name="Teapot").click()
     expect(page.locator(".note")).to_contain_text("Another order is awaiting payment: Longjing tea")
     expect(page.locator(".note .countdown")).to_have_text(re.compile(r"1[45]:\d\d"))
+
+
+def test_a_page_on_a_fast_clock_reserves_at_the_start_after_a_reload_too(
+    live_shop: str, page: Page, buyer: User, product: Product
+) -> None:
+    # Given a visitor whose clock says that the sale has long opened
+    item = make_item(product, opens_in_seconds=12)
+    sign_in(page.context, buyer)
+    page.add_init_script(FAST_CLOCK)
+    open_sale(page, live_shop, item)
+    page.get_by_role("button", name="Reserve at the start").click()
+    waiting = page.get_by_role("button", name="Waiting for the start")
+    expect(waiting).to_be_visible()
+    # When the page is reloaded, then it still waits, and reserves at the start
+    page.reload()
+    expect(page.locator("[data-outcome]")).to_contain_text("This page will reserve 1")
+    expect(waiting).to_be_visible()
+    page.wait_for_url("**/orders/*/", timeout=25_000)
+
+
+def test_a_press_before_the_first_answer_about_the_sale_counts(
+    live_shop: str, page: Page, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    with page.expect_request("**/live/"):
+        page.route("**/live/", lambda route: None)
+        open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
 
 
 def test_a_page_that_waits_for_a_paused_sale_hears_that_it_is_over(

@@ -1,7 +1,7 @@
 // The sale page: its countdown, its items, and what is announced to screen readers. See item_state.js for one item.
 
 import { askMeUntilAnswered, buyer, showInHeader } from "../shop/me.js";
-import { atServerTime, now } from "../shop/server_clock.js";
+import { atServerTime, now, sampled } from "../shop/server_clock.js";
 import { TemporaryError, getLive } from "./api.js";
 import { noteText, writeNote } from "./card.js";
 import { Item } from "./item.js";
@@ -18,6 +18,8 @@ const room = root.querySelector("#room");
 const storeNote = root.querySelector("[data-store-unreachable]");
 const texts = JSON.parse(document.getElementById("texts").textContent);
 
+// The items begin by the server's clock, with its first answer, or after so long by the visitor's own.
+const BEGINS_MS_MAX = 1_500;
 const MINUTE_MS = 60_000;
 const TEN_SECONDS_MS = 10_000;
 const LIVE_ERRORS_MAX = 6;
@@ -130,25 +132,62 @@ function announceBefore(ms, text) {
   if (sale.opensMs - ms > now()) atServerTime(sale.opensMs - ms, () => sale.announce(text));
 }
 
-sale.items = [...root.querySelectorAll("[data-item]")].map((element) => new Item(element, sale));
+let hasBegun = false;
+let waitingRoom = null;
+// A press before the items have begun is made once more when they have.
+const pressedEarly = new Set();
+
+function pressEarly(event) {
+  if (!event.target.matches("[data-item] form.buy")) return;
+  event.preventDefault();
+  pressedEarly.add(event.target);
+}
+
+function begin() {
+  if (hasBegun) return;
+  hasBegun = true;
+  sale.items = [...root.querySelectorAll("[data-item]")].map((element) => new Item(element, sale));
+  waitingRoom = buyer && room ? new Room(room, sale) : null;
+  // First, since its answer also brings the token that other calls need.
+  if (buyer) sale.askMe();
+  waitingRoom?.run();
+  root.removeEventListener("submit", pressEarly, true);
+  for (const form of pressedEarly) form.requestSubmit();
+  sampled.then(planTimes);
+}
+
+// The moments of the sale, by the server's clock. An item that began by the visitor's may wait for an opening that has been.
+function planTimes() {
+  announceBefore(MINUTE_MS, texts.announcements.minute_left);
+  announceBefore(TEN_SECONDS_MS, texts.announcements.seconds_left);
+  if (sale.opensMs > now() || sale.items.some(({ step, phase }) => step === "scheduled" && phase === "open")) {
+    atServerTime(sale.opensMs, () => {
+      for (const item of sale.items) item.onOpening();
+      sale.updatePhase();
+    });
+  }
+  updateAtClosing();
+}
 
 // Asks for the figures of all items while the page is visible, as often as the server says. A page that becomes visible
-// again asks at once.
+// again asks at once. The first time it asks hidden too, for the clock.
 async function pollLive() {
   let freshAt = -Infinity;
   let lookedLast = false;
   for (let errors = 0; ;) {
-    if (await visible()) freshAt = -Infinity;
+    if (hasBegun && await visible()) freshAt = -Infinity;
     const lastLook = sale.opensMs - LAST_LOOK_MS - now();
     const fresh = performance.now() - freshAt > FRESH_EVERY_MS || (lastLook <= 0 && !lookedLast);
     let wait = 0;
     try {
       const askedMs = now() - LIVE_AGE_MS - (fresh ? 0 : PROXY_AGE_MS);
       const { ok, body } = await getLive(root.dataset.liveUrl, { fresh });
+      begin();
       if (ok) showLive(body, askedMs);
       if (ok && isOver(body)) return;
       if (fresh) freshAt = performance.now();
-      lookedLast ||= lastLook <= 0;
+      // By both clocks, if this was the first answer.
+      lookedLast ||= lastLook <= 0 && sale.opensMs - LAST_LOOK_MS <= now();
       wait = body?.poll_after_ms ?? 5000;
       errors = 0;
     } catch (error) {
@@ -191,19 +230,8 @@ otherTabs.addEventListener("message", ({ data: { item, limit } }) => {
   sale.items.find((other) => other.data.item === item && other.card.form)?.hearLimit(limit);
 });
 
-announceBefore(MINUTE_MS, texts.announcements.minute_left);
-announceBefore(TEN_SECONDS_MS, texts.announcements.seconds_left);
-if (sale.opensMs > now()) {
-  atServerTime(sale.opensMs, () => {
-    for (const item of sale.items) item.onOpening();
-    sale.updatePhase();
-  });
-}
-updateAtClosing();
-const waitingRoom = buyer && room ? new Room(room, sale) : null;
-// First, since its answer also brings the token that other calls need.
-if (buyer) sale.askMe();
-waitingRoom?.run();
+if (buyer) root.addEventListener("submit", pressEarly, true);
+setTimeout(begin, BEGINS_MS_MAX);
 pollLive();
 // Back shows the page as it was left. What the buyer has may have changed since.
 window.addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });

@@ -6,6 +6,10 @@ const SAMPLES_MAX = 8;
 const WAIT_MS_MAX = 1000;
 
 let samples = [];
+let haveSample;
+
+// Resolves at the first sample. Until then, `now` is the visitor's own clock.
+export const sampled = new Promise((resolve) => { haveSample = resolve; });
 
 // The server's clock showed `serverMs` at some time between `sentAt` and `receivedAt`.
 export function addSample(serverMs, sentAt, receivedAt) {
@@ -13,6 +17,7 @@ export function addSample(serverMs, sentAt, receivedAt) {
   const roundTrip = receivedAt - sentAt;
   samples.push({ offset: serverMs + roundTrip / 2 - receivedAt, roundTrip });
   samples = samples.slice(-SAMPLES_MAX);
+  haveSample();
 }
 
 // For a page without another call: the time in the header of an answer, which has no fraction of a second.
