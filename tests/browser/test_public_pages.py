@@ -135,6 +135,17 @@ def test_without_javascript_a_visitor_signs_in_and_reserves_what_was_chosen(
     assert Order.objects.get().lines.get().units == 2
 
 
+def hide(page: Page, hidden: bool) -> None:
+    """As when the visitor looks at another tab, or comes back."""
+    page.evaluate(
+        """(hidden) => {
+            Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )
+
+
 def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
     live_shop: str, page: Page, product: Product
 ) -> None:
@@ -150,24 +161,38 @@ def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
         page.wait_for_timeout(100)
     assert set(calls) == {f"sales/{item.sale_id}/live/"}
 
-    def hide(hidden: bool) -> None:
-        page.evaluate(
-            """(hidden) => {
-                Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
-                document.dispatchEvent(new Event("visibilitychange"));
-            }""",
-            hidden,
-        )
-
     # While it is hidden it asks nothing
-    hide(True)
+    hide(page, True)
     page.wait_for_timeout(500)
     before = len(calls)
     page.wait_for_timeout(3000)
     assert len(calls) == before
     # And at once when it is seen again
     with page.expect_request("**/live/", timeout=500):
-        hide(False)
+        hide(page, False)
+
+
+def test_a_home_page_that_was_hidden_at_the_opening_or_got_no_answer_shows_later_that_the_sale_is_open(
+    live_shop: str, new_page: NewPage, product: Product
+) -> None:
+    # Given a home page that reads on at the first moment it may
+    make_item(product, opens_in_seconds=6)
+    page = new_page()
+    page.add_init_script("Math.random = () => 0")
+    page.goto(f"{live_shop}/")
+    expect(page.get_by_role("heading", name="Coming up")).to_be_visible()
+    # When it is hidden while the sale opens, then it asks nothing
+    hide(page, True)
+    asked: list[str] = []
+    page.on("request", lambda call: asked.append(call.url) if call.resource_type == "xhr" else None)
+    expect(page.locator(".countdown").first).to_have_text("00:00", timeout=15_000)
+    page.wait_for_timeout(2_500)
+    assert asked == []
+    # And when it is seen again, and its first call fails, then it calls once more
+    page.route(f"{live_shop}/", lambda route: route.abort(), times=1)
+    hide(page, False)
+    expect(page.get_by_role("heading", name="Open now")).to_be_visible(timeout=15_000)
+    assert len(asked) >= 2
 
 
 def note(sent: list[str], name: str, call: Request) -> None:

@@ -7,6 +7,8 @@ import { sampleDate } from "./server_clock.js";
 // The page may come from two caches, of which each keeps it for a second.
 const RELOAD_MS_MIN = 2100;
 const RELOAD_MS_SPREAD = 2500;
+// How often the wait is doubled, at most, while there is no answer.
+const FAILURES_MAX = 4;
 
 export const announcer = document.getElementById("announcer");
 
@@ -48,11 +50,29 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   location.assign(xhr.responseURL);
 });
 
-// A sale on the home page has just opened or closed. The wait is random, so that not all pages reload at once.
-document.getElementById("sales")?.addEventListener("countdown-over", () => {
-  const wait = RELOAD_MS_MIN + Math.random() * RELOAD_MS_SPREAD;
-  setTimeout(() => document.body.dispatchEvent(new Event("sale-phase-changed")), wait);
+// A sale on the home page has just opened or closed. The wait is random, so that not all pages reload at once. A page that
+// is hidden then, or gets no answer, still has it to do.
+const sales = document.getElementById("sales");
+let isStale = false;
+let failures = 0;
+
+function readSalesLater() {
+  const wait = (RELOAD_MS_MIN + Math.random() * RELOAD_MS_SPREAD) * 2 ** Math.min(failures, FAILURES_MAX);
+  setTimeout(() => {
+    if (isStale && !document.hidden) document.body.dispatchEvent(new Event("sale-phase-changed"));
+  }, wait);
+}
+
+sales?.addEventListener("countdown-over", () => {
+  isStale = true;
+  readSalesLater();
 });
+sales?.addEventListener("htmx:afterRequest", ({ detail }) => {
+  isStale = !detail.successful;
+  failures = isStale ? failures + 1 : 0;
+  if (isStale) readSalesLater();
+});
+document.addEventListener("visibilitychange", () => { if (isStale && !document.hidden) readSalesLater(); });
 
 // After htmx has looked at the page: a province that was chosen before then, or that the browser has restored, has not
 // asked for its cities.
