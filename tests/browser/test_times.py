@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, sign_in
+from tests.browser.order_to_pay import open_order, order_to_pay
 from tests.browser.screen import SHIFTS
 from tests.steps.shop import make_item
 
@@ -69,6 +70,30 @@ def test_a_countdown_has_its_room_before_its_figures_come(live_shop: str, page: 
     page.goto(url)
     expect(countdown).to_be_visible()
     assert countdown.bounding_box() == room
+
+
+# The page's time stands still while the machine sleeps.
+SLEEPING_MACHINE = """const runs = performance.now.bind(performance);
+window.slept = 0;
+performance.now = () => runs() - window.slept;"""
+
+
+def test_an_order_that_is_seen_again_after_a_sleep_says_how_much_time_is_left_to_pay(
+    live_shop: str, page: Page, buyer: User, item: SaleItem
+) -> None:
+    # Given the page of an order that has not read itself again yet, where the server writes the time left
+    sign_in(page.context, buyer)
+    page.add_init_script(SLEEPING_MACHINE)
+    page.route("**/orders/*/", lambda route: route.continue_() if route.request.resource_type != "xhr" else None)
+    open_order(page, live_shop, order_to_pay(item, buyer))
+    countdown = page.locator(".order-state .countdown").first
+    expect(countdown).to_have_text(re.compile(r"1[45]:\d\d"))
+    # When the machine sleeps for five minutes
+    page.evaluate("window.slept = 300_000")
+    expect(countdown).to_have_text(re.compile(r"(19|20):\d\d"))
+    # Then the page is right as soon as it is seen again
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(countdown).to_have_text(re.compile(r"1[45]:\d\d"))
 
 
 def test_a_visitor_beside_the_shop_reads_one_time_and_one_without_scripts_the_shops(
