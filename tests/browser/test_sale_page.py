@@ -244,6 +244,23 @@ def test_a_page_that_waits_for_a_paused_sale_hears_that_it_is_over(
     expect(page.locator("[data-buy]")).to_be_disabled()
 
 
+def test_open_pages_of_a_sale_that_was_ended_sell_again_when_its_end_is_moved(
+    live_shop: str, page: Page, buyer: User, item: SaleItem
+) -> None:
+    # Given a page that saw the end, and one that was opened after it
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    change(item, SaleChange.Kind.END_NOW)
+    expect(page.locator("[data-buy]")).to_have_text("The sale is over", timeout=10_000)
+    opened_later = page.context.new_page()
+    open_sale(opened_later, live_shop, item)
+    expect(opened_later.locator(".over")).to_have_text("This sale is over")
+    # When the end is moved, then both have the button again
+    change(item, SaleChange.Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    for tab in (page, opened_later):
+        expect(tab.locator("[data-buy]")).to_have_text("Reserve now", timeout=30_000)
+
+
 def test_a_refusal_does_not_stay_when_units_have_come_back(
     live_shop: str, page: Page, buyer: User, rival: User, product: Product
 ) -> None:

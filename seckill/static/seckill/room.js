@@ -129,6 +129,13 @@ export class Room {
     this.state = state;
   }
 
+  // The end of the sale was moved after it was over.
+  goOn() {
+    if (this.state !== "closed") return;
+    this.state = "";
+    this.run();
+  }
+
   // The live figures say it sooner than the next answer about the place.
   soldOut() { if (this.state === "waiting") this.show({ state: "sold_out" }); }
 

@@ -29,6 +29,8 @@ const LIVE_AGE_MS = 150;
 const PROXY_AGE_MS = 2_000;
 // An answer without news (304) has no time and no new wait, so now and then a whole one is asked for.
 const FRESH_EVERY_MS = 30_000;
+// The page may come from two caches, of which each keeps it for a second.
+const reloadMs = () => 2_100 + Math.random() * 8_000;
 // Shortly before the opening every page asks once more, each at its own moment: how far to spread the calls is then known.
 const LAST_LOOK_MS = 3_000 + Math.random() * 7_000;
 
@@ -134,6 +136,7 @@ function announceBefore(ms, text) {
 
 let hasBegun = false;
 let waitingRoom = null;
+let reloading;
 // A press before the items have begun is made once more when they have.
 const pressedEarly = new Set();
 
@@ -156,7 +159,7 @@ function begin() {
   sampled.then(planTimes);
 }
 
-// The moments of the sale, by the server's clock. An item that began by the visitor's may wait for an opening that has been.
+// The moments of the sale, by the server's clock. An item that began by another may wait for an opening that has been.
 function planTimes() {
   announceBefore(MINUTE_MS, texts.announcements.minute_left);
   announceBefore(TEN_SECONDS_MS, texts.announcements.seconds_left);
@@ -169,8 +172,8 @@ function planTimes() {
   updateAtClosing();
 }
 
-// Asks for the figures of all items while the page is visible, as often as the server says. A page that becomes visible
-// again asks at once. The first time it asks hidden too, for the clock.
+// Asks for the figures of all items while the page is visible, as often as the server says: also after the end, which the
+// shop may move. A page that becomes visible again asks at once. The first time it asks hidden too, for the clock.
 async function pollLive() {
   let freshAt = -Infinity;
   let lookedLast = false;
@@ -184,7 +187,6 @@ async function pollLive() {
       const { ok, body } = await getLive(root.dataset.liveUrl, { fresh });
       begin();
       if (ok) showLive(body, askedMs);
-      if (ok && isOver(body)) return;
       if (fresh) freshAt = performance.now();
       // By both clocks, if this was the first answer.
       lookedLast ||= lastLook <= 0 && sale.opensMs - LAST_LOOK_MS <= now();
@@ -208,9 +210,13 @@ function showLive(live, askedMs) {
   const closes = live.items.map((item) => Date.parse(item.closes_at)).filter(Number.isFinite);
   if (closes.length) sale.setClosing(Math.max(...closes));
   if (live.items.every(({ availability }) => availability === "sold_out")) waitingRoom?.soldOut();
+  if (sale.closesMs > now()) waitingRoom?.goOn();
   for (const item of sale.items) {
     const part = live.items.find((one) => one.id === Number(item.data.item));
-    if (part) item.updateLive(part, askedMs);
+    if (!part) continue;
+    item.updateLive(part, askedMs);
+    // A page that was opened after the end has no button for an item whose end was moved then.
+    if (item.data.phase === "ended" && part.phase === "open") reloading ??= setTimeout(() => location.reload(), reloadMs());
   }
   showPauseNotes(new Map(live.items.map(({ id, pause_note: note }) => [id, noteText(note)])));
   sale.updatePhase();
@@ -222,9 +228,6 @@ function showPauseNotes(notes) {
   writeNote(pauseNote, shared);
   for (const { card, data } of sale.items) card.setPauseNote(shared ? "" : notes.get(Number(data.item)) ?? "");
 }
-
-const isOver = (live) =>
-  live.items.every((item) => item.phase === "ended") && sale.items.every((item) => item.step !== "reserving");
 
 otherTabs.addEventListener("message", ({ data: { item, limit } }) => {
   sale.items.find((other) => other.data.item === item && other.card.form)?.hearLimit(limit);

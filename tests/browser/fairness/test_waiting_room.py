@@ -1,16 +1,23 @@
 """A waiting room in a browser: two tabs, one place, a call and a purchase; and the same without JavaScript."""
 
+import re
+from datetime import timedelta
+
 from django.contrib.auth.models import User
+from django.utils import timezone
 from django.utils.crypto import get_random_string
 from playwright.sync_api import Page, Request, Route, expect
 
+from seckill.models import SaleChange
 from shop.models import Product
 from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.steps.guarding import guarded_by
 from tests.steps.shop import make_item, make_product
+from tests.steps.staff import change
 
 # The opening, the question that comes after it at a moment by chance, and the next sweep, on a busy machine.
 CALLED_MS = 60_000
+IN_THE_ROOM = re.compile("You are in the waiting room|It is your turn")
 
 
 def test_pages_wait_for_their_places_and_go_on_when_they_are_called_with_javascript_and_without(
@@ -104,6 +111,23 @@ def test_a_buyer_who_gets_a_new_place_by_keyboard_goes_on_where_the_page_says_it
     headline = page.locator("[data-room-headline]")
     expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
     expect(headline).to_be_focused()
+
+
+def test_a_room_that_was_closed_gives_places_again_when_the_end_of_the_sale_is_moved(
+    live_shop: str, page: Page, buyer: User, product: Product
+) -> None:
+    # Given a buyer in the room, who does not get in, and a sale that is ended
+    item = make_item(product, has_room=True)
+    sign_in(page.context, buyer)
+    page.route("**/passes/", lambda route: route.abort())
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    headline = page.locator("[data-room-headline]")
+    expect(headline).to_have_text(IN_THE_ROOM, timeout=CALLED_MS)
+    change(item, SaleChange.Kind.END_NOW)
+    expect(headline).to_have_text("The sale is over", timeout=CALLED_MS)
+    # When its end is moved, then the buyer is in the room again
+    change(item, SaleChange.Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    expect(headline).to_have_text(IN_THE_ROOM, timeout=CALLED_MS)
 
 
 def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
