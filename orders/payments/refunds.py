@@ -19,7 +19,7 @@ from django.utils import timezone
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
 from orders.life.attention import give_reason, refunds_work_again
-from orders.models import BY_HAND, ENDED_UNPAID, SOLD, Attention, Order, Payment, Refund
+from orders.models import BY_HAND, ENDED_UNPAID, Attention, Order, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.provider.timing import claim_attempt
