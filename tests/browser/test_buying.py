@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, Route, expect
 
@@ -18,6 +19,10 @@ from shop.models import Product
 from tests.browser.conftest import NewPage, focus_by_tab, sign_in
 from tests.browser.order_to_pay import open_order, order_to_pay
 from tests.steps.shop import make_item, make_product
+
+FULL_STORAGE = 'Storage.prototype.setItem = () => { throw new DOMException("", "QuotaExceededError"); };'
+FORBIDDEN_STORAGE = """for (const kind of ["localStorage", "sessionStorage"])
+    Object.defineProperty(window, kind, { get() { throw new DOMException("", "SecurityError"); } });"""
 
 
 def buy_all(item: SaleItem, rival: User) -> None:
@@ -135,6 +140,18 @@ def test_a_lost_answer_is_asked_for_again_and_reserves_once(
     assert lost == [201]
     assert Order.objects.filter(buyer=buyer).count() == 1
     page.unroute("**/reservations/")
+
+
+@pytest.mark.parametrize("storage", [FULL_STORAGE, FORBIDDEN_STORAGE], ids=["full", "forbidden"])
+def test_a_browser_that_stores_nothing_reserves_once_and_goes_to_the_order(
+    live_shop: str, page: Page, buyer: User, item: SaleItem, storage: str
+) -> None:
+    page.add_init_script(storage)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    assert Order.objects.filter(buyer=buyer).count() == 1
 
 
 def test_without_javascript_the_button_reserves_and_the_order_follows(

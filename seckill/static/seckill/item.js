@@ -6,6 +6,7 @@ import { Card } from "./card.js";
 import { buttonOf, buyerPhase, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next } from "./item_state.js";
 import { stockAfterAnswer, stockAfterLive } from "./item_stock.js";
 import { WaitingLine } from "./line.js";
+import { tabMemory } from "./memory.js";
 import { ItemPass, PassRefused, momentInAdvance } from "./passes.js";
 import { Receipts } from "./receipts.js";
 
@@ -33,7 +34,7 @@ export class Item {
     this.keys = { scheduled: `scheduled:${key}`, reservation: `reservation:${key}` };
     this.pass = new ItemPass({ url: this.data.passesUrl, key: `pass:${key}` });
     this.receipts = new Receipts(key);
-    const followed = JSON.parse(sessionStorage.getItem(this.keys.reservation) ?? "null");
+    const followed = JSON.parse(tabMemory.get(this.keys.reservation) ?? "null");
     const others = this.receipts.all().filter(({ id }) => id !== followed?.id);
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
     this.card.form.addEventListener("change", () => {
@@ -46,7 +47,7 @@ export class Item {
       sinceOpeningMs: now() - this.sale.opensMs,
       reservation: followed ?? others.shift() ?? null,
       unanswered: this.pass.unanswered,
-      waitingFor: Number(sessionStorage.getItem(this.keys.scheduled)),
+      waitingFor: Number(tabMemory.get(this.keys.scheduled)),
     });
     // The header and My orders show what becomes of these.
     for (const reservation of others) this.receipts.waitForOrder(reservation);
@@ -88,13 +89,11 @@ export class Item {
 
   // For a reload of the page.
   remember(before) {
-    if (!this.keys) return;
-    const { step, units, reservation } = this.state;
-    if (step === "scheduled") sessionStorage.setItem(this.keys.scheduled, units);
-    else sessionStorage.removeItem(this.keys.scheduled);
-    if (reservation && reservation !== before.reservation) {
-      sessionStorage.setItem(this.keys.reservation, JSON.stringify(reservation));
-    }
+    const { keys, state: { step, units, reservation } } = this;
+    if (!keys) return;
+    if (step === "scheduled") tabMemory.set(keys.scheduled, units);
+    else tabMemory.remove(keys.scheduled);
+    if (reservation && reservation !== before.reservation) tabMemory.set(keys.reservation, JSON.stringify(reservation));
   }
 
   updateButton() {
@@ -251,7 +250,7 @@ export class Item {
     if (!status || hasEnded(status.status) || isPaid(status.status)) sale.toPay.delete(reservation.status_url);
     if (this.state.reservation !== reservation) return;
     this.dispatchToAllTabs({ type: "followed", reservation, status, quietly, nowMs: now() });
-    if (!this.state.reservation) sessionStorage.removeItem(this.keys.reservation);
+    if (!this.state.reservation) tabMemory.remove(this.keys.reservation);
     if (!status?.order || !this.state.reservation || quietly) return;
     await sleep(readAt - performance.now());
     if (this.state.reservation !== reservation || sale.busy(this)) return;

@@ -3,6 +3,7 @@
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, getStatus, joinLine, leaveLine, retried } from "./api.js";
 import { isSignedOut, lineButtonOf } from "./item_state.js";
+import { tabMemory } from "./memory.js";
 import { PassRefused } from "./passes.js";
 import { sleepWhileVisible, visible } from "./visible.js";
 
@@ -17,7 +18,7 @@ export class WaitingLine {
 
   // After a reload of the page.
   load() {
-    const statusUrl = sessionStorage.getItem(this.key);
+    const statusUrl = tabMemory.get(this.key);
     if (statusUrl) this.follow(statusUrl);
   }
 
@@ -83,7 +84,7 @@ export class WaitingLine {
   // Until the place has become a reservation, or has ended. A hidden page asks for nothing: a mail comes in any case.
   async follow(statusUrl) {
     this.following = statusUrl;
-    sessionStorage.setItem(this.key, statusUrl);
+    tabMemory.set(this.key, statusUrl);
     for (let attempt = 0; this.following === statusUrl;) {
       await visible();
       let wait = 0;
@@ -111,7 +112,7 @@ export class WaitingLine {
 
   end(event) {
     this.following = null;
-    sessionStorage.removeItem(this.key);
+    tabMemory.remove(this.key);
     this.item.dispatch(event);
   }
 }

@@ -4,6 +4,7 @@
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, getPass, getStatus, retried } from "./api.js";
 import { isRefusedForGood } from "./item_state.js";
+import { tabMemory } from "./memory.js";
 import { proven } from "./proof.js";
 
 // A pass that expires within this time is not used for a new call.
@@ -31,7 +32,7 @@ export class ItemPass {
   constructor({ url, key }) {
     this.url = url;
     this.key = key;
-    this.stored = JSON.parse(sessionStorage.getItem(key) ?? "null");
+    this.stored = JSON.parse(tabMemory.get(key) ?? "null");
     this.fetching = null;
   }
 
@@ -53,8 +54,8 @@ export class ItemPass {
   discard() { this.store(null); }
   store(stored) {
     this.stored = stored;
-    if (stored) sessionStorage.setItem(this.key, JSON.stringify(stored));
-    else sessionStorage.removeItem(this.key);
+    if (stored) tabMemory.set(this.key, JSON.stringify(stored));
+    else tabMemory.remove(this.key);
   }
 
   // Resolves when there is a usable pass. Throws PassRefused; retries temporary errors until `giveUp()` is true.

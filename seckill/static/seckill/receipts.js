@@ -3,6 +3,7 @@
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, bringReceipt, getStatus, sleep } from "./api.js";
 import { hasEnded, isSignedOut } from "./item_state.js";
+import { browserMemory } from "./memory.js";
 
 // After this time nobody looks for a lost reservation any more.
 const KEPT_MS = 86_400_000;
@@ -15,15 +16,15 @@ export class Receipts {
   constructor(key) { this.prefix = `receipt:${key}:`; }
 
   keep(reservation) {
-    if (reservation.receipt) localStorage.setItem(this.prefix + reservation.id, JSON.stringify(reservation));
+    if (reservation.receipt) browserMemory.set(this.prefix + reservation.id, JSON.stringify(reservation));
   }
 
-  forget({ id }) { localStorage.removeItem(this.prefix + id); }
+  forget({ id }) { browserMemory.remove(this.prefix + id); }
 
   // The reservations with their receipts; old ones are removed.
   all() {
-    const names = Object.keys(localStorage).filter((name) => name.startsWith(this.prefix));
-    const kept = names.map((name) => JSON.parse(localStorage.getItem(name)));
+    const names = browserMemory.names.filter((name) => name.startsWith(this.prefix));
+    const kept = names.map((name) => JSON.parse(browserMemory.get(name)));
     const isOld = ({ expires_at }) => Date.parse(expires_at) + KEPT_MS < now();
     for (const old of kept.filter(isOld)) this.forget(old);
     return kept.filter((reservation) => !isOld(reservation));

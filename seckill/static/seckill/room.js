@@ -4,6 +4,7 @@ import { locale } from "../shop/locale.js";
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, askPlace, joinRoom, retried, sleep } from "./api.js";
 import { fill } from "./card.js";
+import { browserMemory } from "./memory.js";
 import { PassRefused } from "./passes.js";
 import { proven } from "./proof.js";
 
@@ -81,10 +82,10 @@ export class Room {
 
   // Null if there is no place to be had.
   async join() {
-    const send = (proof) => joinRoom(this.url, localStorage.getItem(this.key) ?? "", proof);
+    const send = (proof) => joinRoom(this.url, browserMemory.get(this.key) ?? "", proof);
     const { ok, code, body } = await this.answerTo(() => proven(send, () => this.write(this.texts.computes, [])));
     if (ok) {
-      localStorage.setItem(this.key, body.place_token);
+      browserMemory.set(this.key, body.place_token);
       return body;
     }
     if (code !== "too_early") {
@@ -97,13 +98,13 @@ export class Room {
 
   // A place that the shop does not know any more is brought back by joining with its token.
   async ask() {
-    const { ok, body } = await this.answerTo(() => askPlace(this.url, localStorage.getItem(this.key)));
+    const { ok, body } = await this.answerTo(() => askPlace(this.url, browserMemory.get(this.key)));
     return ok ? body : this.join();
   }
 
   answerTo(call) {
     const onRetry = () => {
-      const place = localStorage.getItem(this.key);
+      const place = browserMemory.get(this.key);
       this.write(this.headline.textContent, [place ? this.texts.connection : this.texts.asks]);
     };
     return retried(call, { onRetry });
