@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from orders.life import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
@@ -282,6 +283,31 @@ def test_a_refusal_does_not_stay_when_units_have_come_back(
     # And goes when they are gone once more
     hold(item, rival, units=2)
     expect(outcome).to_be_empty(timeout=10_000)
+
+
+def test_a_refusal_of_more_leaves_what_is_held_and_the_page_goes_to_its_order(
+    live_shop: str, page: Page, buyer: User, rival: User, product: Product
+) -> None:
+    # Given a buyer who has one unit and waits for its order, on a page that does not know that a rival has the other
+    item = make_item(product, quantity=2, per_buyer_max=2)
+    live = page.request.get(f"{live_shop}/api/v1/sales/{item.sale_id}/live/").json()
+    page.route("**/live/", partial(Route.fulfill, json={**live, "poll_after_ms": 60_000}))
+    status = "**/api/v1/reservations/*/"
+    page.route(status, partial(Route.fulfill, json={"status": "reserved", "poll_after_ms": 100}))
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    expect(page.locator("[data-buy]")).to_have_text("Reserve more")
+    hold(item, rival, units=1)
+    # When the buyer asks for more, then the page says why there is none, and still what is held
+    page.click("[data-buy]")
+    outcome = page.locator("[data-outcome]")
+    expect(outcome).to_contain_text("All remaining units are reserved")
+    expect(outcome).to_contain_text("Held for you until")
+    # And goes to the order when that is there
+    page.unroute(status)
+    page.wait_for_url("**/orders/*/")
+    page.unroute("**/live/")
 
 
 def test_after_a_reload_an_order_that_went_on_is_not_said_to_be_held(

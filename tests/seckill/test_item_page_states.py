@@ -4,6 +4,7 @@ The stock beside it, `item_stock.js`, too.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ class Script:
 
     def __init__(self) -> None:
         self._engine = quickjs.Context()
-        for name in ("item_state.js", "item_stock.js"):
-            self._engine.eval((SCRIPTS / name).read_text().replace("export ", ""))
+        for name in ("item_buttons.js", "item_state.js", "item_stock.js"):
+            script = re.sub(r"^import .*$", "", (SCRIPTS / name).read_text(), flags=re.MULTILINE)
+            self._engine.eval(script.replace("export ", ""))
 
     def __call__(self, function: str, *arguments: object) -> Any:
         return json.loads(self._engine.eval(f"JSON.stringify({function}(...{json.dumps(arguments)}))"))
@@ -111,8 +113,8 @@ STEPS = ("idle", "scheduled", "reserving", "reserved")
 TABLE: list[tuple[Event, str]] = [
     (on("pressed", phase="upcoming", units=1), "scheduled  idle       reserving  scheduled"),
     (on("pressed", phase="open", units=1), "reserving  scheduled  reserving  reserving"),
-    (on("pressed", phase="paused", units=1), "idle       idle       reserving  reserving"),
-    (on("pressed", phase="ended", units=1), "idle       scheduled  reserving  reserving"),
+    (on("pressed", phase="paused", units=1), "idle       idle       reserving  reserved"),
+    (on("pressed", phase="ended", units=1), "idle       scheduled  reserving  reserved"),
     (on("units_chosen", units=1), "idle       scheduled  reserving  reserved"),
     (on("turn_came"), "idle       reserving  reserving  reserved"),
     (loaded(), "idle       -          -          -"),
@@ -222,6 +224,10 @@ NO_MORE = {"remaining": 0, "max": 3}
         ({"step": "reserving"}, "open", "reserving", True),
         ({"step": "reserving"}, "ended", "reserving", True),
         ({"step": "reserved"}, "open", "more", False),
+        ({"step": "reserved"}, "paused", "paused", True),
+        ({"step": "reserved"}, "ended", "ended", True),
+        ({"step": "reserved", "availability": "sold_out"}, "open", "sold_out", True),
+        ({"step": "reserved", "availability": "held_by_others"}, "open", "more", True),
         ({"retryable": True}, "open", "retry", False),
         ({"availability": "sold_out"}, "open", "sold_out", True),
         ({"availability": "sold_out"}, "upcoming", "schedule", False),
@@ -261,6 +267,9 @@ def test_the_button_says_what_a_press_will_do(script: Script, changed: State, ph
         ({"availability": "held_by_others"}, "ended", None),
         ({"availability": "held_by_others", "limit": NO_MORE}, "open", None),
         ({"availability": "held_by_others", "step": "reserving"}, "open", None),
+        ({"availability": "held_by_others", "step": "reserved"}, "open", None),
+        ({"availability": "held_by_others", "step": "reserved", "message": bought("order_ready")}, "open", None),
+        ({"availability": "sold_out", "step": "reserved", "message": bought("paid")}, "open", ("join", False)),
         ({"availability": "held_by_others", "line": "joining"}, "open", ("joining", True)),
         ({"availability": "held_by_others", "line": "waiting"}, "open", ("leave", False)),
         ({"availability": "available", "line": "waiting"}, "paused", ("leave", False)),
@@ -364,6 +373,13 @@ UNITS_CAME_BACK = {"refusal": refusal("units_back"), "message": message("", "uni
 ENDED = {"message": message("refused", "reservation_ended")}
 UNKNOWN_CODE = message("refused", code="odd", title="Odd", detail="So odd.")
 
+HAS_EARLIER = {"earlier": {"reservation": BOUGHT, "message": bought("order_ready", order="7")}}
+NO_MORE_OF_IT = bought("order_ready", order="7", refusal=message("refused", code="held_by_others"))
+EARLIER_IS_BACK = {
+    **{"step": "reserved", "reservation": BOUGHT, "earlier": None},
+    **{"refusal": refusal("held_by_others"), "message": NO_MORE_OF_IT},
+}
+
 WAITING = {"line": "waiting", "message": IN_LINE}
 FOUND = on("found", reservation={**BOUGHT, "units": 1})
 
@@ -429,6 +445,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         {"line": "none"},
         on("place_hidden"),
         {"line": "waiting", "message": message("refused", "signed_out")},
+    ),
+    "but one that is shown there moves on": (
+        {"step": "reserved", **WAITING},
+        on("place_seen", place={**PLACE, "place": 2}),
+        {"message": {**IN_LINE, "place": 2}},
     ),
     "a hidden place stays quiet beside a reservation": (
         {"step": "reserved", "line": "waiting"},
@@ -533,6 +554,41 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         "reserving",
         answered("sold_out"),
         {"step": "idle", "availability": "sold_out", **refused("sold_out")},
+    ),
+    "more is reserved beside what was reserved before": (
+        {"step": "reserved", "reservation": BOUGHT, "message": bought("order_ready", order="7")},
+        on("pressed", phase="open", units=1),
+        {"step": "reserving", "units": 1, "reservation": None, "message": None, **HAS_EARLIER},
+    ),
+    "which is back where more is refused, with the reason": (
+        {"step": "reserving", **HAS_EARLIER},
+        answered("held_by_others"),
+        {"availability": "held_by_others", **EARLIER_IS_BACK},
+    ),
+    "until units have come back": (
+        {"step": "reserved", "refusal": refusal("held_by_others"), "message": NO_MORE_OF_IT},
+        live("available", left=1),
+        {"refusal": refusal("units_back"), "message": {**NO_MORE_OF_IT, "refusal": message("", "units_back")}},
+    ),
+    "a sale that goes on takes away that it was paused, and leaves the reservation": (
+        {"step": "reserved", "refusal": refusal("paused"), "message": NO_MORE_OF_IT},
+        live("available", left=1),
+        {"refusal": None, "message": {**NO_MORE_OF_IT, "refusal": None}},
+    ),
+    "or where no pass is to be had": (
+        {"step": "reserving", **HAS_EARLIER},
+        on("pass_refused", status=409, code="held_by_others", hasText=True, nowMs=NOW_MS),
+        EARLIER_IS_BACK,
+    ),
+    "news of it leave the reason": (
+        {"step": "reserved", "reservation": BOUGHT, "message": NO_MORE_OF_IT},
+        followed({"status": "awaiting_payment", "order": "7"}),
+        {"message": NO_MORE_OF_IT},
+    ),
+    "a yes to more takes its place": (
+        {"step": "reserving", **HAS_EARLIER},
+        {**ACCEPTED, "body": OTHER},
+        {"step": "reserved", "reservation": OTHER, "earlier": None, "message": bought("creating_order")},
     ),
     "a refusal by a pause shows the pause": (
         "reserving",

@@ -49,6 +49,14 @@ function withTime(text, iso) {
   return [before, time, after];
 }
 
+// A heading and the text below it.
+function paragraphs({ title, detail, time }) {
+  const [heading, text] = [document.createElement("strong"), document.createElement("p")];
+  heading.textContent = title;
+  text.append(...withTime(detail, time));
+  return [heading, text];
+}
+
 // A refusal without a text of the page has that of the API.
 function refusedText({ code, title, detail }, limit, { outcomes, errors, limit: limitTexts }) {
   if (code === "limit_reached" && limit.remaining < limit.max) {
@@ -127,10 +135,8 @@ export class Card {
   // missing if the sale was over when the page was opened.
   showMessage(message, limit) {
     if (!this.message) return;
-    const { title, detail, time, links = [] } = this.textOf(message, limit);
-    const [heading, text] = [document.createElement("strong"), document.createElement("p")];
-    heading.textContent = title;
-    text.append(...withTime(detail, time));
+    const texts = [message, message.refusal].filter(Boolean).map((one) => this.textOf(one, limit));
+    const [{ links = [] }] = texts;
     const anchors = links.map(({ href, label, newTab }) => {
       const anchor = document.createElement("a");
       [anchor.href, anchor.textContent] = [href, label];
@@ -139,7 +145,7 @@ export class Card {
     });
     const hadFocus = this.message.contains(document.activeElement);
     this.message.className = `outcome ${message.tone}`;
-    this.message.replaceChildren(heading, text, ...anchors);
+    this.message.replaceChildren(...texts.flatMap(paragraphs), ...anchors);
     if (hadFocus) this.focusLink();
   }
 

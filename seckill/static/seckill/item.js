@@ -3,7 +3,8 @@
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
-import { buttonOf, buyerPhase, hasEnded, initialState, isCurrent, isPaid, lineButtonOf, next } from "./item_state.js";
+import { buttonOf, lineButtonOf } from "./item_buttons.js";
+import { buyerPhase, hasEnded, initialState, isCurrent, isPaid, next } from "./item_state.js";
 import { stockAfterAnswer, stockAfterLive } from "./item_stock.js";
 import { WaitingLine } from "./line.js";
 import { tabMemory } from "./memory.js";
@@ -72,7 +73,7 @@ export class Item {
     if (step !== before.step && step === "reserving") this.reserve(event.type === "pressed" ? this.sale.turnMs(1) : 0);
     if (reservation && reservation !== before.reservation) {
       if (hadFocus && !this.state.limit.remaining) this.card.focusLink();
-      this.follow(reservation, { quietly: event.type === "loaded" });
+      this.follow(reservation, { quietly: event.type === "loaded" || this.state.message?.detail === "paid" });
     }
   }
 

@@ -8,12 +8,15 @@
 //   retryable       whether the same press may succeed later
 //   refusal         {code, atMs} of the refusal that the message shows
 //   reservation     the answer to the call that reserved
+//   earlier         {reservation, message} beside which more is being reserved, or null
 //   limit           {remaining, max}: what the buyer can still take. A hint, since only the store decides
 //   limitIsKnown    whether the limit has what the buyer had when it last may have changed
 //   changes         how often it may have changed: with each call to reserve, and with news of another tab
 //   line            null if the item has no waiting list; else none, joining, waiting or leaving
 //   room            null, or of a sale with a waiting room: waiting, called
 //   message         {tone, kind, …} or null; each new one is a new object
+
+import { buttonOf, inLine, isBefore } from "./item_buttons.js";
 
 // A page that is reloaded so soon after the opening still reserves what it was waiting for.
 const JUST_OPENED_MS = 10_000;
@@ -25,7 +28,8 @@ const signedOutMessage = () => ({ tone: "refused", kind: "signed_out" });
 
 export const initialState = ({ availability, paused, max, hasLine = false, room = null }) => ({
   step: "idle", units: null, waited: false, paused, availability, retryable: false, refusal: null, reservation: null,
-  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, line: hasLine ? "none" : null, room, message: null,
+  earlier: null, limit: { remaining: max, max }, limitIsKnown: false, changes: 0,
+  line: hasLine ? "none" : null, room, message: null,
 });
 
 export const hasEnded = (status) => ENDED_STATUSES.includes(status);
@@ -41,37 +45,6 @@ export function phaseOf({ paused }, { nowMs, opensMs, closesMs }) {
 
 // The phase for what the buyer can do: a pause before the opening may end before it, and leaves a page that waits waiting.
 export const buyerPhase = (state, times) => (times.nowMs < times.opensMs ? "upcoming" : phaseOf(state, times));
-
-const button = (text, off = false) => ({ text, off, hidden: false });
-
-// Whether the sale does not sell yet, or not just now.
-const isBefore = (phase) => phase === "upcoming" || phase === "paused";
-const GONE = ["held_by_others", "sold_out"];
-const inLine = ({ line }) => line === "waiting" || line === "leaving";
-
-// The button: the name of its text, whether it is off, whether it is hidden. This and the events take the `buyerPhase`.
-export function buttonOf({ step, availability, limit, retryable, line, room }, phase) {
-  if (step === "idle" && inLine({ line }) && (phase === "paused" || GONE.includes(availability))) {
-    return { ...button("retry", true), hidden: true };
-  }
-  if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
-  if (step === "reserving") return button("reserving", true);
-  if (step === "scheduled") return isBefore(phase) ? button("scheduled") : button("reserving", true);
-  if (phase === "upcoming") return room ? button("not_called", true) : button("schedule");
-  if (phase !== "open") return button(phase, true);
-  if (availability === "sold_out") return button("sold_out", true);
-  if (!limit.remaining) return button("limit_reached", true);
-  if (room === "waiting") return button("not_called", true);
-  return button(retryable ? "retry" : "reserve");
-}
-
-// The button of the waiting list, for what one cannot reserve now.
-export function lineButtonOf({ step, availability, limit, line }, phase) {
-  if (inLine({ line })) return button("leave", line === "leaving");
-  if (line === "joining") return button("joining", true);
-  const offered = line && step === "idle" && phase === "open" && GONE.includes(availability) && limit.remaining;
-  return { ...button("join", !offered), hidden: !offered };
-}
 
 // Whether a refused pass cannot be had by the opening. The shop says from when it can; another proof may be accepted.
 export const isRefusedForGood = ({ code, body }, { nowMs, opensMs }) =>
@@ -149,12 +122,13 @@ const EVENTS = {
   // signed-in buyer can hear it. `quietly`: after a reload, when the page's figures have the units back already.
   followed(state, { reservation, status, quietly, nowMs }) {
     if (state.reservation?.status_url !== reservation.status_url) return state;
-    if (status?.status === "signed_out") return { ...state, message: reservedMessage("signed_out", reservation) };
+    const told = { ...reservation, refusal: state.message?.refusal };
+    if (status?.status === "signed_out") return { ...state, message: reservedMessage("signed_out", told) };
     if (status && !hasEnded(status.status)) {
       const detail = isPaid(status.status) ? "paid" : "order_ready";
-      return { ...state, message: reservedMessage(detail, { ...reservation, ...status }) };
+      return { ...state, message: reservedMessage(detail, { ...told, ...status }) };
     }
-    const idle = { ...state, step: "idle", reservation: null };
+    const idle = { ...state, step: "idle", reservation: null, refusal: null };
     if (status?.status === "lost") return refused(withUnits(idle, reservation.units), { ...status, nowMs });
     if (quietly) return { ...idle, message: null };
     return { ...withUnits(idle, reservation.units), message: { tone: "refused", kind: "reservation_ended" } };
@@ -167,8 +141,9 @@ const EVENTS = {
     refused({ ...state, line: "none" }, { code, nowMs, title: body?.title, detail: body?.detail }),
   place_seen(state, { place }) {
     const after = { ...state, line: state.line === "leaving" ? "leaving" : "waiting" };
-    if (state.step !== "idle") return inLine(state) ? state : after;
-    const isKnown = inLine(state) && state.message?.kind === "waiting" && state.message.place === place.place;
+    const isSaid = state.message?.kind === "waiting";
+    if (state.step !== "idle" && !isSaid) return inLine(state) ? state : after;
+    const isKnown = inLine(state) && isSaid && state.message.place === place.place;
     return isKnown ? state : { ...after, retryable: false, refusal: null, message: waitingMessage(place) };
   },
 
@@ -214,7 +189,16 @@ const EVENTS = {
   },
 };
 
-export const next = (state, event) => EVENTS[event.type](state, event);
+export const next = (state, event) => withEarlier(EVENTS[event.type](state, event));
+
+// Where more was refused, the reservation of before is back, with the reason beside it.
+function withEarlier(state) {
+  if (state.step !== "idle" || !state.earlier) return state;
+  const { reservation, message } = state.earlier;
+  // A new object: it is followed anew.
+  const back = reserved(state, { ...reservation }, { ...message, refusal: state.message });
+  return { ...back, retryable: false };
+}
 
 const scheduled = (state, units) => ({
   ...state, step: "scheduled", units, refusal: null, message: { tone: "scheduled", kind: "scheduled", units },
@@ -224,16 +208,22 @@ const cancelled = (state) => ({ ...state, step: "idle", units: null, message: { 
 
 const reserving = (state, units, waited = false) => ({
   ...state, step: "reserving", units, waited, retryable: false, refusal: null, reservation: null, message: null,
+  earlier: state.step === "reserved" ? earlierOf(state) : null,
+});
+
+const earlierOf = ({ reservation, message }) => ({
+  reservation, message: message?.kind === "reserved" ? message : reservedMessage("creating_order", reservation),
 });
 
 const reserved = (state, reservation, message = reservedMessage("creating_order", reservation)) => ({
-  ...state, step: "reserved", reservation, message
+  ...state, step: "reserved", reservation, message, earlier: null,
 });
 
 const waitingMessage = ({ place, units, note }) => ({ tone: "wait", kind: "waiting", place, units, note });
 
-const reservedMessage = (detail, { units, expires_at, order }) => ({
-  tone: "reserved", kind: "reserved", detail, units, expires_at, order,
+// `refusal`: the message of why no more was reserved.
+const reservedMessage = (detail, { units, expires_at, order, refusal }) => ({
+  tone: "reserved", kind: "reserved", detail, units, expires_at, order, refusal,
 });
 
 const refused = (state, { code, nowMs, ...problem }) => ({
@@ -249,12 +239,13 @@ function withUnits(state, units) {
 function withoutOldRefusal(state, { live, askedMs, units }) {
   if (!state.refusal || askedMs <= state.refusal.atMs) return state;
   const { code } = state.refusal;
+  const said = (message) => (state.message?.kind === "reserved" ? { ...state.message, refusal: message } : message);
   if (live.phase !== "open" && !(code === "paused" && live.phase === "upcoming")) return state;
   const some = live.availability === "available" || live.availability === "unlimited";
   const enough = live.availability === "unlimited" || live.left >= units;
   if ({ sold_out: some, held_by_others: some, too_few_left: enough }[code]) {
-    return { ...state, refusal: { ...state.refusal, code: "units_back" }, message: { tone: "", kind: "units_back" } };
+    return { ...state, refusal: { ...state.refusal, code: "units_back" }, message: said({ tone: "", kind: "units_back" }) };
   }
   const over = { units_back: !some, paused: true, closed: true, not_open: true }[code];
-  return over ? { ...state, refusal: null, message: null } : state;
+  return over ? { ...state, refusal: null, message: said(null) } : state;
 }

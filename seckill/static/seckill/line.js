@@ -2,7 +2,8 @@
 
 import { now } from "../shop/server_clock.js";
 import { TemporaryError, getStatus, joinLine, leaveLine, retried } from "./api.js";
-import { isSignedOut, lineButtonOf } from "./item_state.js";
+import { lineButtonOf } from "./item_buttons.js";
+import { isSignedOut } from "./item_state.js";
 import { tabMemory } from "./memory.js";
 import { PassRefused } from "./passes.js";
 import { sleepWhileVisible, visible } from "./visible.js";
