@@ -112,7 +112,8 @@ export class Card {
     if (field.options) {
       field.replaceChildren(...Array.from({ length: most }, (_, index) => new Option(index + 1)));
     } else field.max = most;
-    this.units = Math.min(chosen, most);
+    // A field that is empty just now stays so.
+    if (chosen) this.units = Math.min(chosen, most);
   }
 
   // `off` keeps the button readable and reachable by keyboard, unlike the disabled attribute.

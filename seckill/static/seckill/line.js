@@ -32,7 +32,7 @@ export class WaitingLine {
     const { text, off } = lineButtonOf(this.item.state, this.item.phase);
     if (off) return;
     if (text === "leave") this.leave();
-    else this.join();
+    else if (this.item.card.valid) this.join();
   }
 
   async join() {

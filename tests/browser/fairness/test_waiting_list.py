@@ -11,6 +11,8 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.browser.conftest import NewPage, sign_in
 from tests.browser.order_to_pay import order_to_pay
+from tests.browser.screen import HeldAnswers
+from tests.steps.buying import reserve
 from tests.steps.shop import make_item
 from tests.steps.waiting import join, waiting
 
@@ -74,6 +76,32 @@ def test_another_session_and_another_device_show_the_place_and_leaving_ends_it_e
     expect(other.locator("[data-line]")).to_have_text("加入候补")
     assert waiting(item) == 0
     expect(page.locator("[data-outcome]")).to_contain_text("Your place in the waiting list has ended", timeout=15_000)
+
+
+def test_a_number_that_is_just_being_typed_stays_and_no_place_is_asked_for_without_one(
+    live_shop: str, page: Page, buyer: User, rival: User, product: Product
+) -> None:
+    # Given more units than a list has choices, all held, and a buyer who clears the number before the limit is known
+    item = make_item(product, quantity=12, per_buyer_max=12, waiting_list=True)
+    sweep_lines()
+    reserve(item, buyer, units=1)
+    reserve(item, rival, units=11)
+    sign_in(page.context, buyer)
+    answers = HeldAnswers(page)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    answers.wait()
+    number = page.locator("[name=units]")
+    number.fill("")
+    # When it is, then the field is still empty
+    answers.give()
+    expect(page.locator("[data-limit]")).to_have_text("You have 1 of at most 12; you can still take 11.")
+    expect(number).to_have_value("")
+    # And nobody joins the waiting list for no units
+    page.locator("[data-line]").focus()
+    page.keyboard.press("Enter")
+    expect(number).to_be_focused()
+    expect(page.locator("[data-line]")).to_have_text("Join the waiting list")
+    assert waiting(item) == 0
 
 
 def test_a_sale_without_a_line_offers_none(
