@@ -46,7 +46,7 @@ def refunds_work_again(order: Order) -> None:
 def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterator[Attention]:
     """The reasons that payments and their events tell: first those to act on, then what happened last."""
     payments = Payment.objects.filter(order=order)
-    if payments.filter(UNREPORTED).exclude(pk=but_for and but_for.pk).exists():
+    if payments.filter(UNREPORTED).exclude(pk__in=[but_for.pk] if but_for else []).exists():
         yield Attention.PAYMENT_UNREPORTED
     events = PaymentEvent.objects.filter(payment_id__in=payments.values("pk"), applied_at__isnull=False)
     happened = list(events.order_by("-applied_at", "-pk").values_list("outcome", "payment_id"))
