@@ -275,6 +275,8 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         Payment.objects.filter(pk=payment.pk).update(provider_reference=row.provider_reference)
     is_right = (row.amount_minor, row.currency) == (order.amount_minor, order.currency)
     take_up_again(payment=payment)
+    # Asked before the reason goes that tells of a lost payment.
+    is_blocked = order.status == OrderStatus.AWAITING_PAYMENT and must_not_buy(order)
     payment_came(order, payment, is_right=is_right)
     if not is_right:
         log.error("amount_differs", order=str(order.number), amount_minor=row.amount_minor, currency=row.currency)
@@ -282,7 +284,7 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         payment.save(update_fields=["amount_minor", "currency"])
         refunds.start_refund(order=order, payment=payment, attention=Attention.AMOUNT_DIFFERS)
         return EventOutcome.AMOUNT_DIFFERS
-    if order.status == OrderStatus.AWAITING_PAYMENT and must_not_buy(order):
+    if is_blocked:
         # A block ends such orders after its commit, so a crash can leave them; or this event is faster.
         lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
         order.refresh_from_db(fields=["status"])
