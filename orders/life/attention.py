@@ -12,7 +12,7 @@ from orders.models import ATTENTION_TO_DO, SOLD, Attention, Order, Payment, Paym
 # The company has the money and has not reported it (payments/sessions.py).
 UNREPORTED = Q(status__in=["pending", "failed"], found_paid_at__isnull=False, closed_at__isnull=False)
 
-# What events of payments did that is for information, as payments/inbox.py names it.
+# The outcomes of events of payments that are for information, as payments/inbox.py names them.
 FOR_INFORMATION = {
     "paid_twice": Attention.PAID_TWICE,
     "one_each": Attention.ONE_EACH,

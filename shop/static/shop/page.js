@@ -92,6 +92,6 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { formData } = event.detail.requestConfig;
   for (const { name, value } of document.querySelectorAll("#id_country, select#id_region, select#id_city")) {
-    if (formData.get(name) !== value) event.preventDefault();
+    if (formData.has(name) && formData.get(name) !== value) event.preventDefault();
   }
 });
