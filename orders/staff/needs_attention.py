@@ -25,7 +25,8 @@ EXPLANATIONS = {
         "do anything."
     ),
     Attention.LATE_PAYMENT_REFUNDED: gettext_lazy(
-        "The payment arrived after the order had ended, and its units were gone. It is refunded automatically. "
+        "The payment arrived after the order had ended, and the order could not be taken up again: its units were gone, "
+        "the sale does not allow it, or the account is blocked or deleted. The payment is refunded automatically. "
         "The buyer may ask about it."
     ),
     Attention.AMOUNT_DIFFERS: gettext_lazy(

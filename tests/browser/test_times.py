@@ -78,8 +78,9 @@ window.slept = 0;
 performance.now = () => runs() - window.slept;"""
 
 
+@pytest.mark.parametrize("network", ["is there", "comes later"])
 def test_an_order_that_is_seen_again_after_a_sleep_says_how_much_time_is_left_to_pay(
-    live_shop: str, page: Page, buyer: User, item: SaleItem
+    live_shop: str, page: Page, buyer: User, item: SaleItem, network: str
 ) -> None:
     # Given the page of an order that has not read itself again yet, where the server writes the time left
     sign_in(page.context, buyer)
@@ -91,8 +92,10 @@ def test_an_order_that_is_seen_again_after_a_sleep_says_how_much_time_is_left_to
     # When the machine sleeps for five minutes
     page.evaluate("window.slept = 300_000")
     expect(countdown).to_have_text(re.compile(r"(19|20):\d\d"))
-    # Then the page is right as soon as it is seen again
+    # Then the page is right as soon as it is seen again and has a network
+    page.context.set_offline(network == "comes later")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.context.set_offline(False)
     expect(countdown).to_have_text(re.compile(r"1[45]:\d\d"))
 
 

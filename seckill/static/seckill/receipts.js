@@ -1,6 +1,6 @@
 // The receipts of one item's reservations: kept, also when the tab is closed, until the reservations have orders.
 
-import { now } from "../shop/server_clock.js";
+import { isSampled, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, bringReceipt, getStatus, sleep } from "./api.js";
 import { hasEnded, isSignedOut } from "./item_state.js";
 import { browserMemory } from "./memory.js";
@@ -21,11 +21,11 @@ export class Receipts {
 
   forget({ id }) { browserMemory.remove(this.prefix + id); }
 
-  // The reservations with their receipts; old ones are removed.
+  // The reservations with their receipts; old ones are removed, once it is known how late it is.
   all() {
     const names = browserMemory.names.filter((name) => name.startsWith(this.prefix));
     const kept = names.map((name) => JSON.parse(browserMemory.get(name)));
-    const isOld = ({ expires_at }) => Date.parse(expires_at) + KEPT_MS < now();
+    const isOld = ({ expires_at }) => isSampled() && Date.parse(expires_at) + KEPT_MS < now();
     for (const old of kept.filter(isOld)) this.forget(old);
     return kept.filter((reservation) => !isOld(reservation));
   }

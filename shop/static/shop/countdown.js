@@ -1,6 +1,6 @@
 // Every element with data-countdown="<ms since 1970>" shows the time left, and fires `countdown-over` once.
 
-import { now } from "./server_clock.js";
+import { now, sampleDate } from "./server_clock.js";
 
 const TICK_MS = 200;
 const { day = "{days} d {clock}", days = "{days} d {clock}" } = document.querySelector("[data-days]")?.dataset ?? {};
@@ -35,7 +35,15 @@ function tick() {
   }
 }
 
+// While the machine slept, a countdown may have stood still, and the network may be back later than the page. The page of
+// a sale asks for the time by itself.
+function askForTime() {
+  if (!document.hidden && !document.getElementById("sale") && document.querySelector("[data-countdown]")) sampleDate();
+}
+
 export function start() {
   tick();
   setInterval(tick, TICK_MS);
+  document.addEventListener("visibilitychange", askForTime);
+  window.addEventListener("online", askForTime);
 }

@@ -30,11 +30,6 @@ if (document.getElementById("page")?.dataset.public !== undefined && !document.g
   });
 }
 
-// While the machine slept, a countdown may have stood still. The page of a sale asks by itself.
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && !document.getElementById("sale") && document.querySelector("[data-countdown]")) sampleDate();
-});
-
 // On a phone the menu of the account is wider than the screen: the page that is open stays in sight.
 const here = document.querySelector(".account-nav [aria-current]");
 if (here) here.closest("ul").scrollLeft = here.offsetLeft - innerWidth / 3;

@@ -35,6 +35,9 @@ export function now() {
   return performance.now() + (best ? best.offset : performance.timeOrigin);
 }
 
+// Whether the time is the server's. The visitor's own clock may be a day or more beside it.
+export const isSampled = () => samples.length > 0;
+
 // While the machine sleeps, the page's time may stand still: from now on, the next sample replaces the ones before.
 export function distrustSamples() {
   samples = samples.slice(-1).map((sample) => ({ ...sample, roundTrip: Infinity }));
