@@ -6,6 +6,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -16,7 +17,7 @@ from shop.accounts import mail_queue
 from shop.accounts.known_places import remember_device
 from shop.accounts.limits import answered, count_sign_up
 from shop.accounts.mail_texts import account_message
-from shop.accounts.sign_in import check_password, name_key
+from shop.accounts.sign_in import account_key, check_password, plain_form
 from shop.http.client_address import client_address
 from shop.languages.language_choice import bring_language
 
@@ -50,10 +51,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return reverse("account")
 
     def clean_username(self, username: str, shallow: bool = False) -> str:
-        """A name that looks like an address could be another person's, and would stand before it at sign-in."""
-        if "@" in username:
+        """In plain letters. A name that looks like an address or like another account's name is refused.
+
+        An address could be another person's, and the name would stand before it at sign-in.
+        """
+        plain = plain_form(username)
+        if "@" in plain:
             raise ValidationError(_("Please choose a user name without “@”."))
-        name: str = super().clean_username(username, shallow=shallow)
+        name: str = super().clean_username(plain, shallow=shallow)
+        if not shallow and User.objects.filter(username__iexact=name.casefold()).exists():
+            raise self.validation_error("username_taken")
         return name
 
     def get_client_ip(self, request: HttpRequest) -> str:
@@ -62,7 +69,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **more: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **more)
         bring_language(response, request, user_id=user.pk)
-        remember_device(response, request, account=name_key(user.get_username()))
+        remember_device(response, request, account=account_key(user.get_username()))
         return response
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:

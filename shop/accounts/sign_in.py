@@ -33,36 +33,58 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
     A success frees these attempts and not the address's: otherwise an attacker could free them by signing in
     to an account of their own.
     """
-    username = account_name(username)
-    account = name_key(username)
+    known = find_account(username)
+    name = known.get_username() if known else username
+    account = account_key(name) if known else name_key(name)
     key = account + place_of(request, account=account)
     by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": key}
     take(action=BY_ADDRESS, rate=settings.SIGN_IN_LIMIT_BY_ADDRESS, key=client_network(request))
     take(**by_name)
-    user = authenticate(request, username=username, password=password)
+    user = authenticate(request, username=name, password=password)
     if user is None:
         # Not the name that was typed: people type passwords there too.
-        known = User.objects.filter(username=username).values_list("pk", flat=True).first()
-        log.warning("sign_in_failed", user=known, address=client_address(request), path=request.path)
+        whose = known.pk if known else None
+        log.warning("sign_in_failed", user=whose, address=client_address(request), path=request.path)
     else:
         forget(**by_name)
         remember_network(request, account=account)
     return user
 
 
-def account_name(login: str) -> str:
-    """The user name of the account with this name or this confirmed address; `login` itself if there is none.
+def find_account(login: str) -> User | None:
+    """The account with this name or this confirmed address, which may be typed in full-width letters.
 
     An unconfirmed address may be another person's, and any number of accounts can have it: each would cost a hash.
     """
-    login = login.strip()
-    if "@" not in login or User.objects.filter(username=login).exists():
-        return login
-    address = EmailAddress.objects.filter(email=login.lower(), verified=True).select_related("user").first()
-    return address.user.get_username() if address else login
+    typed, plain = login.strip(), plain_form(login)
+    named = {user.get_username(): user for user in User.objects.filter(username__in={typed, plain})}
+    if typed in named or plain in named:
+        return named.get(typed) or named[plain]
+    if "@" not in plain:
+        return None
+    address = EmailAddress.objects.filter(email=plain.lower(), verified=True).select_related("user").first()
+    return address.user if address else None
 
 
-def name_key(username: str) -> str:
-    """The same for every way of writing a name, and of bounded length."""
-    name = unicodedata.normalize("NFKC", username).strip().casefold()
+def account_key(username: str) -> str:
+    """The key of the account with exactly this name. No other account has it, however much their names look alike.
+
+    `name_key` is for one of them: the one in ASCII letters, or the one that is written in its small plain form.
+    """
+    if username.isascii() or username == plain_form(username).casefold():
+        return name_key(username)
+    return hashlib.sha256(f"exactly {username}".encode(errors="replace")).hexdigest()
+
+
+def name_key(login: str) -> str:
+    """The same for every way of writing a name, and of bounded length.
+
+    Addresses that `find_account` looks up apart count apart: else the count would say which of two has an account.
+    """
+    plain = plain_form(login)
+    name = plain.lower() if "@" in plain else plain.casefold()
     return hashlib.sha256(name.encode(errors="replace")).hexdigest()
+
+
+def plain_form(login: str) -> str:
+    return unicodedata.normalize("NFKC", login).strip()

@@ -69,6 +69,25 @@ def test_signing_up_wants_an_address_and_says_what_is_wrong(client: Client) -> N
     assert not AccountMail.objects.exists()
 
 
+@pytest.mark.parametrize("name", ["ｂuyer", "Ｂuyer", "BUYER", "ｂｕｙｅｒ"])
+def test_a_name_that_looks_like_an_accounts_is_taken(client: Client, buyer: User, name: str) -> None:
+    assert "already exists" in sign_up(client, username=name).content.decode()
+    assert User.objects.get() == buyer
+
+
+def test_a_name_in_full_width_letters_is_kept_and_signs_in_in_plain_ones(client: Client) -> None:
+    assert sign_up(client, username="Ｌｉ＿１").status_code == 302
+    assert User.objects.get().username == "Li_1"
+    assert sign_in(Client(), login="Ｌｉ＿１").status_code == 302
+    assert sign_in(Client(), login="Li_1").status_code == 302
+
+
+def test_a_name_with_a_full_width_at_sign_or_too_long_in_plain_letters_is_refused(client: Client) -> None:
+    assert "without “@”" in sign_up(client, username="me＠example.com").content.decode()
+    assert "at most 150 characters" in sign_up(client, username="ﬃ" * 100).content.decode()
+    assert not User.objects.exists()
+
+
 def test_signing_up_does_not_say_whether_an_address_has_an_account(client: Client, buyer: User) -> None:
     confirmed(buyer, "buyer@example.com")
     known = sign_up(Client(), username="first", email="buyer@example.com")

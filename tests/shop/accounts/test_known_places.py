@@ -5,6 +5,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
@@ -74,6 +75,20 @@ def test_signing_in_to_an_account_of_ones_own_opens_no_other(buyer: User, rival:
     sign_in_once(client, address=ELSEWHERE, username="rival", password="rival-password")
     attack(address=CAFE)
     assert by_page(client, password="guess", address=ELSEWHERE) == 429
+
+
+@pytest.mark.parametrize(("name", "lookalike"), [("buyer", "ｂuyer"), ("strasse", "straße"), ("straße", "STRASSE")])
+def test_a_sign_in_to_an_account_of_before_whose_name_looks_alike_frees_nothing(name: str, lookalike: str) -> None:
+    for username in (name, lookalike):
+        # As sign-ups made them before: `create_user` would write both in plain letters.
+        User.objects.create(username=username, password=make_password(RIGHT))
+    thief = Client()
+    sign_in_once(thief, address=ELSEWHERE, username=lookalike)
+    statuses = []
+    for _ in range(4):
+        statuses += [by_api(thief, password="guess", address=ELSEWHERE, username=name) for _ in range(2)]
+        sign_in_once(thief, address=ELSEWHERE, username=lookalike)
+    assert statuses == [401] * 5 + [429] * 3
 
 
 def test_a_forged_cookie_is_no_known_device(buyer: User) -> None:

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from shop.configuration.store_clients import redis_cache
 from shop.http import rate_limits
 from shop.local.ports import free_port
+from tests.steps.accounts import confirmed
 
 pytestmark = pytest.mark.django_db
 
@@ -74,6 +75,29 @@ def test_a_name_is_limited_wherever_and_however_it_is_written(buyer: User) -> No
     assert by_page().status_code == 200
     assert by_page(password="buyer-password", REMOTE_ADDR="198.51.100.7").status_code == 429
     assert by_api(password="buyer-password", REMOTE_ADDR="198.51.100.7").status_code == 429
+
+
+@pytest.mark.parametrize("has_account", [True, False])
+@pytest.mark.parametrize(
+    ("address", "also", "refused"),
+    [
+        ("li@example.com", "ｌi@example.com", 3),
+        ("li@example.com", "LI＠example.com", 3),
+        ("li@straße.example", "li@strasse.example", 0),
+    ],
+)
+def test_the_limit_does_not_say_whether_an_address_has_an_account(
+    buyer: User, address: str, also: str, refused: int, has_account: bool
+) -> None:
+    if has_account:
+        confirmed(buyer, address)
+    statuses = [by_api(username=name).status_code for _ in range(4) for name in (address, also)]
+    assert statuses == [401] * (8 - refused) + [429] * refused
+
+
+def test_an_address_in_full_width_letters_signs_in(buyer: User) -> None:
+    confirmed(buyer, "li@example.com")
+    assert by_api(username="ＬＩ＠example.com", password="buyer-password").status_code == 201
 
 
 def test_the_api_answers_with_a_problem_and_the_web_with_a_page(buyer: User) -> None:
