@@ -12,10 +12,13 @@ from allauth.account.forms import (
     SetPasswordForm,
     SignupForm,
 )
+from allauth.account.models import EmailAddress
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from shop.accounts.limits import count_password_reset
+from shop.models.people import lock_account
 
 # Any number of accounts can have an address that none of them has confirmed. So many of them get a mail.
 ACCOUNTS_PER_RESET_MAX = 3
@@ -91,3 +94,12 @@ class PasswordAgainForm(Worded, ReauthenticateForm):  # type: ignore[misc]
 
 class NewAddressForm(Worded, AddEmailForm):  # type: ignore[misc]
     labels = {"email": _("New e-mail address")}
+
+    def save(self, request: HttpRequest) -> EmailAddress:
+        """While none is confirmed, mails go to the address that was typed last, as at sign-up. Raises AccountEnded."""
+        with transaction.atomic():
+            lock_account(self.user.pk)
+            address: EmailAddress = super().save(request)
+            if not EmailAddress.objects.filter(user=self.user, verified=True).exists():
+                address.set_as_primary()
+        return address

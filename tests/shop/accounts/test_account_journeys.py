@@ -182,6 +182,28 @@ def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(as_buy
     assert not AccountMail.objects.exists()
 
 
+def test_a_new_address_in_place_of_an_unconfirmed_one_gets_the_mails_at_once(client: Client) -> None:
+    sign_up(client, email="mistyped@example.com")
+    enter_password_again(client, PASSWORD)
+    client.post("/accounts/email/", {"email": "right@example.com", "action_add": ""})
+    user = User.objects.get()
+    assert user.email == "right@example.com"
+    assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [
+        ("right@example.com", False, True)
+    ]
+    assert "<strong>right@example.com</strong> is not confirmed yet." in client.get("/accounts/email/").content.decode()
+    client.post(link_in(send_mails()[-1]))
+    user.refresh_from_db()
+    assert (user.email, EmailAddress.objects.get().verified) == ("right@example.com", True)
+
+
+def test_an_account_without_an_address_gets_its_mails_at_the_first_one_it_gives(as_buyer: Client, buyer: User) -> None:
+    enter_password_again(as_buyer, "buyer-password")
+    as_buyer.post("/accounts/email/", {"email": "first@example.com", "action_add": ""})
+    buyer.refresh_from_db()
+    assert buyer.email == "first@example.com"
+
+
 def test_a_buyer_who_wants_no_mails_removes_the_address(as_buyer: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
     as_buyer.get("/accounts/reauthenticate/")
