@@ -12,7 +12,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from orders.account.person_data import mail_addresses
+from orders.account.person_data import confirmed_addresses
 from orders.idempotent_calls import forget_calls_of
 from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
@@ -89,7 +89,7 @@ def delete_account(user_id: int) -> None:
 
 
 def remove_belongings(user: User) -> None:
-    emails = mail_addresses(user)
+    emails = confirmed_addresses(user)
     AccountMail.objects.filter(to__in=emails).delete()
     reminders_of_person(user.pk, emails=emails).delete()
     for model in (Address, ApiToken, BuyerLanguage, EmailAddress, Authenticator, UserSession):

@@ -70,13 +70,13 @@ def person_data(user: User) -> dict[str, Any]:
             {"signed_in_at": session.created_at, "ip_address": session.ip, "browser": session.user_agent}
             for session in UserSession.objects.filter(user=user).order_by("created_at")
         ],
-        "reminders": [reminder_data(row) for row in reminders_of_person(user.pk, emails=mail_addresses(user))],
+        "reminders": [reminder_data(row) for row in reminders_of_person(user.pk, emails=confirmed_addresses(user))],
         "mails_without_order": [
             {"about": str(mail.item), "made_at": mail.created_at, "sent_at": mail.sent_at}
             for mail in LineMail.objects.filter(buyer=user).select_related("item__sale", "item__variant__product")
         ],
         "account_mails_not_sent_yet": list(
-            AccountMail.objects.filter(to__in=mail_addresses(user)).values("to", "subject", "created_at")
+            AccountMail.objects.filter(to__in=confirmed_addresses(user)).values("to", "subject", "created_at")
         ),
     }
 
@@ -174,7 +174,6 @@ def order_data(order: Order) -> dict[str, Any]:
     }
 
 
-def mail_addresses(user: User) -> set[str]:
-    """All addresses of the account, confirmed or not."""
-    known = set(EmailAddress.objects.filter(user=user).values_list("email", flat=True))
-    return {*known, user.email} - {""}
+def confirmed_addresses(user: User) -> set[str]:
+    """An address that is not confirmed may be another person's, whose mails and reminders these would be."""
+    return set(EmailAddress.objects.filter(user=user, verified=True).values_list("email", flat=True))

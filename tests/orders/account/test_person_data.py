@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from orders.account.deletion import anonymise, delete_account
+from orders.account.person_data import person_data
 from orders.life import lifecycle
 from orders.models import (
     Cart,
@@ -111,6 +112,21 @@ def test_the_copy_asks_for_the_password_and_has_nothing_of_others(
     answer = client.post(asked["Location"], {"password": "stranger-password"}, follow=True)
     assert answer.json()["orders"] == []
     assert "buyer" not in answer.content.decode()
+
+
+def test_an_address_that_is_not_confirmed_shows_and_deletes_nothing_of_its_owner(
+    client: Client, stranger: User, item: SaleItem
+) -> None:
+    # Given a stranger who claims the address of a person with a reminder and a mail that waits
+    User.objects.filter(pk=stranger.pk).update(email="li@example.com")
+    EmailAddress.objects.create(user=stranger, email="li@example.com", primary=True)
+    Client().post(f"/reminders/item/{item.pk}/", {"email": "li@example.com"})
+    assert (Reminder.objects.count(), AccountMail.objects.count()) == (1, 1)
+    # Then the stranger's copy has neither, and the end of the account leaves both
+    copy = person_data(User.objects.get(pk=stranger.pk))
+    assert (copy["reminders"], copy["account_mails_not_sent_yet"]) == ([], [])
+    delete_account(stranger.pk)
+    assert (Reminder.objects.count(), AccountMail.objects.count()) == (1, 1)
 
 
 def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
