@@ -22,6 +22,7 @@ from orders.models import (
     LineMail,
     Mail,
     Order,
+    OrderNote,
     OrderStatus,
     Payment,
     Refund,
@@ -103,7 +104,7 @@ def remove_belongings(user: User) -> None:
 
 
 def remove_person_from_orders(user: User) -> None:
-    """Keep what the person has bought, and remove the buyer's note, which may say anything.
+    """Keep what the person has bought, and remove the buyer's note and those of the staff, which may say anything.
 
     Invoices stay as they are, with name and address: the law wants a shop to keep them.
     Answers that are kept for repeated calls have addresses, and errors of mail servers may name one, so both go too.
@@ -114,7 +115,8 @@ def remove_person_from_orders(user: User) -> None:
         write_if_missing(order_id=order_id)
     ShippingAddress.objects.filter(order__buyer=user).delete()
     Served.objects.filter(order__buyer=user).delete()
-    orders.update(email="", language="", buyer_note="", billing_address="", vat_number="")
+    OrderNote.objects.filter(order__buyer=user).delete()
+    orders.update(email="", language="", buyer_note="", staff_note="", billing_address="", vat_number="")
     Mail.objects.filter(order__buyer=user, sent_at=None).exclude(last_error="").update(last_error=NO_ADDRESS)
     forget_calls_of(buyer_id=user.pk)
 

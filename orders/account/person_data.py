@@ -106,7 +106,7 @@ def orders_of(user: User) -> QuerySet[Order]:
     return (
         Order.objects.filter(buyer=user)
         .select_related("shipping_address", "recorded_payment")
-        .prefetch_related(with_lines(), "payments", "refunds__payment", "documents", "mails")
+        .prefetch_related(with_lines(), "payments", "refunds__payment", "documents", "mails", "notes")
     )
 
 
@@ -132,6 +132,8 @@ def order_data(order: Order) -> dict[str, Any]:
         "email": order.email,
         "language": order.language,
         "note": order.buyer_note,
+        "notes_of_staff": [{"text": note.text, "made_at": note.made_at} for note in order.notes.all()],
+        "older_note_of_staff": order.staff_note,
         "shipping_address": model_to_dict(address, ADDRESS_FIELDS) if address else None,
         "lines": [
             {"product": line.title, "units": line.units, "unit_price": amount(line.unit_price_minor)}

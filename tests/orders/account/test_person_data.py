@@ -23,6 +23,7 @@ from orders.models import (
     LineMail,
     Mail,
     Order,
+    OrderNote,
     OrderStatus,
     Payment,
     RecordedPayment,
@@ -48,7 +49,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def kept_order(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
     (order,) = make_orders(1, buyer=buyer, item=item, status=status)
     ShippingAddress.objects.create(order=order, **ADDRESS)
-    Order.objects.filter(pk=order.pk).update(email="buyer@example.com", buyer_note="for Li Lei's birthday")
+    OrderNote.objects.create(order=order, text="Li Lei called", made_by=buyer)
+    notes = {"buyer_note": "for Li Lei's birthday", "staff_note": "knows Han Meimei"}
+    Order.objects.filter(pk=order.pk).update(email="buyer@example.com", **notes)
     return order
 
 
@@ -89,6 +92,8 @@ def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, 
     assert told["amount"] == "19.00"
     assert told["shipping_address"]["name"] == "Li Lei"
     assert told["note"] == "for Li Lei's birthday"
+    assert told["notes_of_staff"][0]["text"] == "Li Lei called"
+    assert told["older_note_of_staff"] == "knows Han Meimei"
     assert told["lines"] == [{"product": str(item.variant), "units": 1, "unit_price": "19.00"}]
     assert told["payments"][0]["status"] == "captured"
     assert told["payment_without_provider"]["reference"] == "TX-1"
@@ -154,12 +159,14 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     user = User.objects.get(pk=person.pk)
     assert user.username.startswith("deleted-")
     assert (user.email, user.first_name, user.is_active, user.has_usable_password()) == ("", "", False, False)
-    for model in (Address, ApiToken, EmailAddress, UserSession, BuyerLanguage, Cart, AccountMail, ShippingAddress):
+    gone = (Address, ApiToken, EmailAddress, UserSession, BuyerLanguage, Cart, AccountMail, ShippingAddress, OrderNote)
+    for model in gone:
         assert not model.objects.exists(), model
     assert list(IdempotentCall.objects.all()) == [of_another]
     assert Mail.objects.get().last_error == "no address"
     kept = Order.objects.get()
     assert (kept.pk, kept.buyer, kept.amount_minor, kept.email, kept.buyer_note) == (order.pk, user, 1900, "", "")
+    assert kept.staff_note == ""
     assert kept.lines.count() == 1
     # No mail about the order is written any more.
     assert kept.contact_email == ""
