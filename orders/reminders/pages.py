@@ -78,10 +78,10 @@ def confirm(request: HttpRequest, signed: str) -> HttpResponse:
 @never_cache
 @READ_OR_SEND
 def stop(request: HttpRequest, signed: str) -> HttpResponse:
-    """Mail programs send the POST themselves (RFC 8058), without a cookie: the signature says whose mailbox it is."""
-    mailbox = subscribing.mailbox_of_link(signed)
-    if mailbox is None:
+    """Mail programs send the POST themselves (RFC 8058), without a cookie: the signature says whose address it is."""
+    marks = subscribing.marks_of_link(signed)
+    if marks is None:
         raise Http404
     if request.method == "POST":
-        subscribing.stop_all(mailbox=mailbox)
+        subscribing.stop_all(marks=marks)
     return render(request, "orders/reminders/stop.html", {"done": request.method == "POST"})

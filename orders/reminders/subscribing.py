@@ -3,6 +3,9 @@
 An address gets mails only if its owner has confirmed it: that of an account before, a guest's by a link. A stranger
 can have that one mail sent, a few times a day (REMINDER_LIMIT_BY_MAILBOX), and the page says the same to all.
 The reminders of an account go to the address that it has confirmed when they are sent.
+
+A person is one address, in small letters. "a.b@x.com" and "ab@x.com" are one mailbox at some providers and two people
+at others, so the mailbox counts questions, and is no identity.
 """
 
 from datetime import timedelta
@@ -19,7 +22,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from orders.checkout.guest_bounds import mailbox_mark
+from orders.checkout.guest_bounds import mailbox_mark, mark_of
 from orders.models import Reminder
 from orders.reminders.reminder_target import Target
 from shop.accounts import mail_queue
@@ -31,7 +34,7 @@ CONFIRM_SALT = "orders.reminders.confirm"
 STOP_SALT = "orders.reminders.stop"
 # A link that nobody has pressed by then is dead, and its row is removed.
 CONFIRM_WITHIN = timedelta(days=2)
-# Of one mailbox.
+# That one address has confirmed. Others count by the questions that were sent: each such row had one.
 REMINDERS_MAX = 50
 
 
@@ -48,23 +51,31 @@ def follow_account(user_id: int) -> None:
     if not email:
         rows.delete()
         return
-    mailbox = mailbox_mark(email)
-    for pk in rows.exclude(email=email, mailbox=mailbox).order_by("pk").values_list("pk", flat=True):
+    for pk in rows.exclude(of_address(email)).order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
             row = rows.select_for_update().filter(pk=pk).first()
             if row is None:
                 continue
-            same = Reminder.objects.filter(mailbox=mailbox, sale=row.sale_id, item=row.item_id, variant=row.variant_id)
-            same.exclude(pk=pk).delete()
-            rows.filter(pk=pk).update(email=email, mailbox=mailbox)
+            about = {"sale": row.sale_id, "item": row.item_id, "variant": row.variant_id}
+            Reminder.objects.filter(of_address(email), **about).exclude(pk=pk).delete()
+            rows.filter(pk=pk).update(email=email, mailbox=address_mark(email))
+
+
+def address_mark(email: str) -> str:
+    return mark_of(email.lower(), kind=b"reminder-address")
+
+
+def of_address(email: str) -> Q:
+    """The rows of exactly this address. Their mark finds them by an index, and one mark may be of several addresses."""
+    return Q(mailbox__in=[mailbox_mark(email), address_mark(email)], email__iexact=email)
 
 
 def subscribe_account(*, target: Target, user_id: int, email: str, language: str) -> bool:
-    """The owner of a confirmed address wants the mail. Idempotent. False if the mailbox has as many as it may."""
+    """The owner of a confirmed address wants the mail. Idempotent. False if the address has as many as it may."""
     follow_account(user_id)
-    row = keep(target=target, email=email, language=language, user_id=user_id)
-    if row is None:
+    if is_full(target, email):
         return False
+    row = find(target, email) or keep(target=target, email=email, language=language, user_id=user_id)
     # One that the owner has asked for as a guest is the account's from now on.
     Reminder.objects.filter(Q(confirmed_at=None) | Q(user=None), pk=row.pk).update(
         confirmed_at=Coalesce("confirmed_at", Now()), email=email, user=user_id, language=language
@@ -80,14 +91,16 @@ def too_many_reminders_text() -> str:
 
 def subscribe_guest(*, target: Target, email: str, language: str) -> None:
     """Somebody has typed an address: its owner is asked, unless they were asked a moment ago or have agreed."""
-    row = keep(target=target, email=email, language=language)
-    if row is None or row.confirmed_at is not None:
+    email = email.lower()
+    row = find(target, email)
+    if (row is not None and row.confirmed_at is not None) or is_full(target, email):
         return
-    key = sha256(row.mailbox.encode()).hexdigest()
+    key = sha256(mailbox_mark(email).encode()).hexdigest()
     try:
         take(action="reminder_by_mailbox", rate=settings.REMINDER_LIMIT_BY_MAILBOX, key=key)
     except LimitReached:
         return
+    row = row or keep(target=target, email=email, language=language)
     with translation.override(language):
         path = reverse("reminder-confirm", args=[signing.dumps(row.uid.hex, salt=CONFIRM_SALT)])
         text = AccountMailText(
@@ -97,7 +110,7 @@ def subscribe_guest(*, target: Target, email: str, language: str) -> None:
             url=settings.SHOP_URL + path_in(language, path),
             if_not_you=_("If you have not asked for it, you need not do anything: somebody has mistyped an address."),
         )
-        mail_queue.queue(message_from(text, to=email))
+        mail_queue.queue(message_from(text, to=row.email))
 
 
 def asked_for(target: Target) -> str:
@@ -106,19 +119,31 @@ def asked_for(target: Target) -> str:
     return _("You want a mail when “%(what)s” is available again.") % {"what": target.name}
 
 
-def keep(*, target: Target, email: str, language: str, user_id: int | None = None) -> Reminder | None:
-    """The row of this mailbox and target. None if the mailbox has as many as it may."""
-    mailbox = mailbox_mark(email)
-    key = {"mailbox": mailbox, "sale_id": None, "item_id": None, "variant_id": None, f"{target.kind}_id": target.pk}
-    former = Reminder.objects.filter(**key).exclude(user=None).values_list("user", flat=True).first()
-    if former is not None:
+def find(target: Target, email: str) -> Reminder | None:
+    """The row of this address and target."""
+    rows = Reminder.objects.filter(of_address(email), **{target.kind: target.pk})
+    row = rows.first()
+    if row is not None and row.user_id is not None:
         # The account may have left this address to another person.
-        follow_account(former)
-    if Reminder.objects.filter(mailbox=mailbox).exclude(**key).count() >= REMINDERS_MAX:
-        return None
-    row, _made = Reminder.objects.get_or_create(
-        **key, defaults={"email": email, "language": language, "user_id": user_id}
-    )
+        follow_account(row.user_id)
+        row = rows.first()
+    return row
+
+
+def is_full(target: Target, email: str) -> bool:
+    """Whether the address waits for as many other mails as it may."""
+    waiting = Reminder.objects.filter(of_address(email)).exclude(confirmed_at=None)
+    return waiting.exclude(**{target.kind: target.pk}).count() >= REMINDERS_MAX
+
+
+def keep(*, target: Target, email: str, language: str, user_id: int | None = None) -> Reminder:
+    """A new row, or the one that was made at the same moment."""
+    fields = {"email": email.lower(), "language": language, "user_id": user_id}
+    about = {"sale_id": None, "item_id": None, "variant_id": None, f"{target.kind}_id": target.pk}
+    # The mark of the mailbox, which links of the release before have, unless another of its addresses has it here.
+    row, _made = Reminder.objects.get_or_create(mailbox=mailbox_mark(email), **about, defaults=fields)
+    if row.email.lower() != email.lower():
+        row, _made = Reminder.objects.get_or_create(mailbox=address_mark(email), **about, defaults=fields)
     return row
 
 
@@ -148,22 +173,26 @@ def find_signed(signed: str) -> Reminder | None:
 
 
 def stop_url(reminder: Reminder) -> str:
-    """Where the mailbox stops all its reminders, by one POST. It names no address."""
-    path = reverse("reminder-stop", args=[signing.dumps(reminder.mailbox, salt=STOP_SALT)])
+    """Where the address stops all its reminders, by one POST. It has marks of the address, and not the address."""
+    marks = {reminder.mailbox, mailbox_mark(reminder.email), address_mark(reminder.email)}
+    path = reverse("reminder-stop", args=[signing.dumps(sorted(marks), salt=STOP_SALT)])
     return settings.SHOP_URL + path_in(reminder.language, path)
 
 
-def mailbox_of_link(signed: str) -> str | None:
+def marks_of_link(signed: str) -> list[str] | None:
     try:
-        mailbox: str = signing.loads(signed, salt=STOP_SALT)
+        marks: list[str] | str = signing.loads(signed, salt=STOP_SALT)
     except signing.BadSignature:
         return None
-    return mailbox
+    # Links of the release before have the mark of the mailbox alone.
+    return [marks] if isinstance(marks, str) else marks
 
 
-def stop_all(*, mailbox: str) -> int:
-    count, _rows = Reminder.objects.filter(mailbox=mailbox).delete()
-    return count
+def stop_all(*, marks: list[str]) -> None:
+    """Remove the reminders of the address with these marks; with the mark of a mailbox alone, those of all in it."""
+    for row in Reminder.objects.filter(mailbox__in=marks):
+        if address_mark(row.email) in marks or len(marks) == 1:
+            row.delete()
 
 
 def stop_one(*, kind: str, pk: int, user_id: int) -> int:
@@ -175,7 +204,9 @@ def stop_one(*, kind: str, pk: int, user_id: int) -> int:
 
 def reminders_of_person(user_id: int, *, emails: set[str]) -> "QuerySet[Reminder]":
     """All reminders of an account, also those that it asked for as a guest."""
-    its_own = Q(user=user_id) | Q(mailbox__in=[mailbox_mark(email) for email in emails])
+    its_own = Q(user=user_id)
+    for email in emails:
+        its_own |= of_address(email)
     return with_targets().filter(its_own).order_by("pk")
 
 

@@ -8,7 +8,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.core import mail
+from django.core import mail, signing
 from django.test import Client
 from django.utils import timezone
 
@@ -133,6 +133,66 @@ def test_one_address_gets_at_most_three_reminder_mails_however_it_is_spelled(
         browser.post(path, {"email": f"victim+{number}@example.com"})
     assert answers == {True}
     assert AccountMail.objects.count() == 3
+
+
+def test_addresses_that_differ_in_a_dot_are_two_people(coming: SaleItem, buyer: User, as_buyer: Client) -> None:
+    # Given a stranger with the address a.b@ and a buyer with ab@
+    Client().post(page_of(coming), {"email": "a.b@example.com"})
+    Reminder.objects.update(confirmed_at=timezone.now())
+    confirmed(buyer, "ab@example.com")
+    # When the buyer asks for the same reminder, and wants it no more, and asks again
+    for form in ({}, {"stop": "1"}, {}):
+        assert "a.b@example.com" in Reminder.objects.values_list("email", flat=True)
+        as_buyer.post(page_of(coming), form)
+    # Then both get it
+    assert [row["email"] for row in person_data(buyer)["reminders"]] == ["ab@example.com"]
+    let_sale_come_near(coming)
+    messages = {message.to[0]: message for message in sent()}
+    assert messages.keys() == {"a.b@example.com", "ab@example.com"}
+    # And the link of one stops the reminders of that one alone
+    for address in messages:
+        Client().post(page_of(coming), {"email": address})
+    Client().post(link_in(messages["ab@example.com"].extra_headers["List-Unsubscribe"].strip("<>"), "stop"))
+    assert [row.email for row in Reminder.objects.all()] == ["a.b@example.com"]
+
+
+def test_each_of_two_guests_whose_addresses_differ_in_a_dot_is_asked(coming: SaleItem) -> None:
+    for address in ("ab@example.com", "A.B@example.com", "a.b@example.com"):
+        Client().post(page_of(coming), {"email": address})
+    asked = list(AccountMail.objects.order_by("pk").values_list("to", flat=True))
+    assert asked == ["ab@example.com", "a.b@example.com", "a.b@example.com"]
+    assert Reminder.objects.count() == 2
+
+
+def test_an_account_moves_to_an_address_that_differs_in_a_dot_from_another_persons(
+    coming: SaleItem, buyer: User, as_buyer: Client
+) -> None:
+    confirmed(buyer)
+    as_buyer.post(page_of(coming))
+    Client().post(page_of(coming), {"email": "a.b@example.com"})
+    Reminder.objects.update(confirmed_at=timezone.now())
+    change_address(buyer, "ab@example.com")
+    let_sale_come_near(coming)
+    assert sorted(message.to for message in sent()) == [["a.b@example.com"], ["ab@example.com"]]
+
+
+def test_a_link_of_the_release_before_stops_what_its_mailbox_has(coming: SaleItem, buyer: User) -> None:
+    Client().post(page_of(coming), {"email": "a.b@example.com"})
+    link = signing.dumps(mailbox_mark("a.b@example.com"), salt=subscribing.STOP_SALT)
+    assert Client().post(f"/reminders/stop/{link}/").status_code == 200
+    assert not Reminder.objects.exists()
+
+
+def test_a_stranger_who_types_an_address_keeps_no_reminder_from_its_owner(
+    coming: SaleItem, buyer: User, as_buyer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribing, "REMINDERS_MAX", 2)
+    confirmed(buyer)
+    for slug in ("cup", "pot", "jug", "tin"):
+        Client().post(f"/reminders/variant/{goods(slug, units=0).pk}/", {"email": "buyer@example.com"})
+    # A row without a question would be of no use.
+    assert Reminder.objects.count() == AccountMail.objects.count() == 3
+    assert "I do not want the mail" in as_buyer.post(page_of(coming)).content.decode()
 
 
 def test_one_network_asks_only_so_often(coming: SaleItem, client: Client, settings: LazySettings) -> None:
