@@ -29,6 +29,7 @@ from shop.accounts import mail_queue
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.http.rate_limits import LimitReached, take
 from shop.languages.page_language import path_in
+from shop.models.people import lock_account
 
 CONFIRM_SALT = "orders.reminders.confirm"
 STOP_SALT = "orders.reminders.stop"
@@ -70,8 +71,13 @@ def of_address(email: str) -> Q:
     return Q(mailbox__in=[mailbox_mark(email), address_mark(email)], email__iexact=email)
 
 
+@transaction.atomic
 def subscribe_account(*, target: Target, user_id: int, email: str, language: str) -> bool:
-    """The owner of a confirmed address wants the mail. Idempotent. False if the address has as many as it may."""
+    """The owner of a confirmed address wants the mail. Idempotent. False if the address has as many as it may.
+
+    Raises AccountEnded.
+    """
+    lock_account(user_id)
     follow_account(user_id)
     if is_full(target, email):
         return False

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -20,6 +21,7 @@ from shop.accounts.mail_texts import account_message
 from shop.accounts.sign_in import account_key, check_password, plain_form
 from shop.http.client_address import client_address
 from shop.languages.language_choice import bring_language
+from shop.models.people import lock_account
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -62,6 +64,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if not shallow and User.objects.filter(username__iexact=name.casefold()).exists():
             raise self.validation_error("username_taken")
         return name
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        """False where the address was removed meanwhile: saving it would bring it back. Raises AccountEnded."""
+        with transaction.atomic():
+            lock_account(email_address.user_id)
+            is_there = EmailAddress.objects.filter(pk=email_address.pk).exists()
+            return is_there and bool(super().confirm_email(request, email_address))
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request)

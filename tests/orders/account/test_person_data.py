@@ -6,7 +6,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from allauth.account.models import EmailAddress
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
@@ -193,9 +193,15 @@ def test_the_address_and_the_browser_of_a_session_go_without_the_cache_server_to
     assert not UserSession.objects.exists()
 
 
-def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(signed_in: Client, person: User) -> None:
+def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(
+    signed_in: Client, person: User, item: SaleItem
+) -> None:
     credentials = {"username": "buyer", "password": "buyer-password"}
+    pending = EmailAddress.objects.create(user=person, email="pending@example.com")
     calls: list[Callable[[], Any]] = [
+        lambda: signed_in.post("/accounts/email/", {"email": "new@example.com", "action_add": ""}),
+        lambda: Client().post(f"/accounts/confirm-email/{EmailConfirmationHMAC(pending).key}/"),
+        lambda: signed_in.post(f"/reminders/item/{item.pk}/"),
         lambda: signed_in.post("/accounts/addresses/new/", ADDRESS),
         lambda: Client().post("/api/v1/auth/token/", credentials, content_type="application/json"),
     ]
@@ -209,9 +215,11 @@ def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(si
 
         with mock.patch("orders.account.deletion.anonymise", calls_come_late):
             delete_account(person.pk)
-    assert [answer.result().status_code for answer in answers] == [403, 401]
-    assert not Address.objects.exists()
-    assert not ApiToken.objects.exists()
+    assert [answer.result().status_code for answer in answers] == [403, 403, 403, 403, 401]
+    for model in (Address, ApiToken, EmailAddress, Reminder):
+        assert not model.objects.exists(), model
+    person.refresh_from_db()
+    assert person.email == ""
 
 
 def test_the_log_of_staff_names_a_deleted_account_as_it_is_called_now(

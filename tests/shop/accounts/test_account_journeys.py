@@ -4,8 +4,9 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, RequestFactory
 
+from shop.accounts.allauth_adapter import AccountAdapter
 from shop.models import AccountMail
 from tests.steps.accounts import (
     PASSWORD,
@@ -52,6 +53,15 @@ def test_a_link_to_confirm_works_in_another_browser_and_signs_nobody_in(client: 
     assert EmailAddress.objects.get().verified
     assert not is_signed_in(phone)
     assert "This link does not work any more" in phone.get("/accounts/confirm-email/wrong:key/").content.decode()
+
+
+def test_a_link_that_is_opened_while_its_address_is_replaced_does_not_bring_it_back(
+    rf: RequestFactory, buyer: User
+) -> None:
+    address = EmailAddress.objects.create(user=buyer, email="former@example.com")
+    EmailAddress.objects.filter(pk=address.pk).delete()
+    assert not AccountAdapter().confirm_email(rf.post("/"), address)
+    assert not EmailAddress.objects.exists()
 
 
 @pytest.mark.parametrize("path", ["/orders/", "/zh-hans/orders/"])
