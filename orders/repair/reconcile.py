@@ -36,7 +36,7 @@ from orders.repair import replaced_database
 from orders.units.taken import accept_only
 from seckill import ledger
 from seckill.changes import journal
-from seckill.changes.pauses import put_note
+from seckill.changes.pauses import pauses_of, put_note
 from seckill.items import item_state
 from seckill.items.lock import check_held, item_lock
 from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
@@ -172,15 +172,15 @@ def is_repairable(*, item_id: int) -> bool:
     told = applied.exclude(kind=SaleChange.Kind.DRAW).values_list("operation_id", flat=True)
     if set(told) - item_state.applied_operations(item_id=item_id):
         return False
-    item, terms = SaleItem.objects.select_related("sale").get(pk=item_id), expected_terms(item_id=item_id)
+    terms = expected_terms(item_id=item_id)
     expected = {
         "opens_ms": terms.opens_ms,
-        "closes_ms": terms.closes_ms,
+        **({} if journal.is_end_unknown(item_id=item_id) else {"closes_ms": terms.closes_ms}),
         "hold_ms": terms.hold_ms,
         "per_buyer_max": terms.per_buyer_max,
         "price_minor": terms.price_minor,
         "currency": terms.currency,
-        "state": "paused" if item.is_paused else "open",
+        "state": "paused" if pauses_of(item_id) else "open",
         **({} if terms.quantity is None else {"quantity": terms.quantity}),
     }
     found = item_state.terms(item_id=item_id)
@@ -198,10 +198,10 @@ def expected_terms(*, item_id: int) -> ledger.Terms:
 
 def republish(*, item_id: int) -> None:
     """Wipe the item and publish its terms again, unverified. Make orders of all reservations first."""
-    item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     item_state.wipe(item_id=item_id)
-    ledger.publish(item_id=item_id, terms=expected_terms(item_id=item_id), paused=item.is_paused, verified=False)
+    terms, paused = expected_terms(item_id=item_id), bool(pauses_of(item_id))
+    ledger.publish(item_id=item_id, terms=terms, paused=paused, verified=False)
     operation_ids = applied.values_list("operation_id", flat=True)
     item_state.mark_applied(item_id=item_id, operation_ids=operation_ids, now_ms=now_ms())
     put_note(item_id)

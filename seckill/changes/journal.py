@@ -55,6 +55,8 @@ Status = SaleChange.Status
 # for one item (shop/settings.py).
 APPLY_SECONDS_MAX = 1.5
 
+ENDINGS = (Kind.MOVE_END, Kind.END_NOW)
+
 
 def make_change(
     *,
@@ -310,6 +312,16 @@ def store_closes_ms(*, item_id: int) -> int | None:
 
     *End now* ends each item of a sale at a moment of its own, and the sale has the latest of them.
     """
-    told = SaleChange.objects.filter(item_id=item_id, status=Status.APPLIED, kind__in=(Kind.MOVE_END, Kind.END_NOW))
+    told = SaleChange.objects.filter(item_id=item_id, status=Status.APPLIED, kind__in=ENDINGS)
     closes_at = told.order_by("pk").values_list("closes_at", flat=True).last()
     return to_ms(closes_at) if closes_at else None
+
+
+def is_end_unknown(*, item_id: int) -> bool:
+    """Whether the store has an end for this item that PostgreSQL does not know any more.
+
+    That is so while the item waits for its first change of the end: its sale has the new end already if another item
+    was changed.
+    """
+    changes = SaleChange.objects.filter(item_id=item_id, kind__in=ENDINGS).exclude(status=Status.REFUSED)
+    return changes.exists() and not changes.filter(status=Status.APPLIED).exists()

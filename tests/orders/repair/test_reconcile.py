@@ -122,22 +122,32 @@ def test_an_item_that_was_drawn_is_compared_after_a_restart_and_not_rebuilt(
     assert not reconcile.reconcile(item_id=item.pk).differed
 
 
-def test_items_that_staff_ended_one_after_another_are_compared_after_a_restart_and_not_rebuilt(
-    journey: ItemJourney, product: Product
-) -> None:
-    # Given a sale of two items
+def sale_of_two(product: Product) -> list[int]:
+    """The ids of its items."""
     first = make_item(make_other(product), published=False)
     oolong = make_other(product, "oolong").variants.get()
     SaleItem.objects.create(sale=first.sale, variant=oolong, quantity=4, price_minor=1900)
     publish_sale(sale_id=first.sale_id)
-    items = list(SaleItem.objects.filter(sale=first.sale).values_list("pk", flat=True))
+    return list(SaleItem.objects.filter(sale=first.sale).order_by("pk").values_list("pk", flat=True))
+
+
+def change_without_store(item_ids: list[int], kind: SaleChange.Kind, **more: Any) -> None:
+    """Staff change the sale of these items while the store can take no change."""
+    sale = Sale.objects.get(items=item_ids[0])
+    with mock.patch.object(journal, "apply_pending"):
+        journal.make_change(kind=kind, sale_id=sale.pk, reason="because", made_by=None, **more)
+
+
+def test_items_that_staff_ended_one_after_another_are_compared_after_a_restart_and_not_rebuilt(
+    journey: ItemJourney, product: Product
+) -> None:
+    items = sale_of_two(product)
 
     def ends() -> list[str]:
         return [item_state.terms(item_id=item_id)["closes_ms"] for item_id in items]
 
     # When the store ends the second one a moment after the first one
-    with mock.patch.object(journal, "apply_pending"):
-        journal.make_change(kind=SaleChange.Kind.END_NOW, sale_id=first.sale_id, reason="over", made_by=None)
+    change_without_store(items, SaleChange.Kind.END_NOW)
     for item_id in items:
         journal.apply_pending(item_id=item_id)
         before_ms = ledger.clock_ms(item_id=item_id)
@@ -150,6 +160,47 @@ def test_items_that_staff_ended_one_after_another_are_compared_after_a_restart_a
     assert not any(reconcile.reconcile(item_id=item_id).differed for item_id in items)
     assert all(reconcile.reconcile(item_id=item_id, rebuild=True).rebuilt for item_id in items)
     assert ends() == ended
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        (SaleChange.Kind.PAUSE, {}),
+        (SaleChange.Kind.RESUME, {}),
+        (SaleChange.Kind.END_NOW, {}),
+        (SaleChange.Kind.MOVE_END, {"closes_at": timezone.now() + timedelta(hours=9)}),
+    ],
+)
+def test_an_item_that_could_not_be_reached_when_its_sale_was_changed_is_compared_and_not_rebuilt(
+    journey: ItemJourney, product: Product, kind: SaleChange.Kind, more: dict[str, Any]
+) -> None:
+    # Given a change that is applied to the first item alone
+    first, second = sale_of_two(product)
+    if kind == SaleChange.Kind.RESUME:
+        change_without_store([first], SaleChange.Kind.PAUSE)
+        assert journal.sweep_changes() == 2
+    change_without_store([first], kind, **more)
+    assert journal.apply_pending(item_id=first) == 1
+    # When the second one is reconciled
+    journey.restart()
+    found = reconcile.reconcile(item_id=second)
+    # Then nothing differed, and the change is applied to it too
+    assert not found.differed
+    assert not SaleChange.objects.filter(status=SaleChange.Status.PENDING).exists()
+    names = ("state",) if kind == SaleChange.Kind.END_NOW else ("state", "closes_ms")
+    states = [[item_state.terms(item_id=item_id)[name] for name in names] for item_id in (first, second)]
+    assert states[0] == states[1]
+
+
+def test_an_item_whose_pause_waits_is_rebuilt_as_its_own_changes_left_it(
+    journey: ItemJourney, product: Product
+) -> None:
+    first, second = sale_of_two(product)
+    change_without_store([first], SaleChange.Kind.PAUSE)
+    assert journal.apply_pending(item_id=first) == 1
+    with mock.patch.object(journal, "apply_pending"):
+        assert reconcile.reconcile(item_id=second, rebuild=True).rebuilt
+    assert [item_state.terms(item_id=item_id)["state"] for item_id in (first, second)] == ["paused", "open"]
 
 
 def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(journey: ItemJourney) -> None:
