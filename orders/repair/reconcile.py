@@ -137,6 +137,7 @@ def reconcile(
             if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
                 raise StillDiffers(f"sale item {item_id}: {result}")
         open_lost_line(item_id)
+        put_note(item_id)
         check_held(item_id=item_id)
         # Before the item is verified: one that stays open would go on with the next reconcile, days later.
         begun = StoreRepair.objects.filter(item_id=item_id, ended_at=None)
@@ -204,7 +205,6 @@ def republish(*, item_id: int) -> None:
     ledger.publish(item_id=item_id, terms=terms, paused=paused, verified=False)
     operation_ids = applied.values_list("operation_id", flat=True)
     item_state.mark_applied(item_id=item_id, operation_ids=operation_ids, now_ms=now_ms())
-    put_note(item_id)
 
 
 def collect_lost_orders(*, item_id: int, incarnation: str) -> int:

@@ -203,6 +203,21 @@ def test_an_item_whose_pause_waits_is_rebuilt_as_its_own_changes_left_it(
     assert [item_state.terms(item_id=item_id)["state"] for item_id in (first, second)] == ["paused", "open"]
 
 
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_the_note_of_a_pause_whose_process_died_is_there_when_the_item_is_verified(
+    journey: ItemJourney, rebuild: bool
+) -> None:
+    sale_id, note = SaleItem.objects.get(pk=journey.item_id).sale_id, {"en": "Back at noon."}
+    died = mock.patch.object(journal, "put_note", side_effect=KeyboardInterrupt)
+    with died, pytest.raises(KeyboardInterrupt):
+        journal.make_change(kind=SaleChange.Kind.PAUSE, sale_id=sale_id, reason="", made_by=None, public_note=note)
+    journey.restart()
+    reconcile.reconcile(item_id=journey.item_id, rebuild=rebuild)
+    found = ledger.read(item_id=journey.item_id)
+    assert found is not None
+    assert (found.state, found.pause_note) == ("paused", note)
+
+
 def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(journey: ItemJourney) -> None:
     # Given a sale that ended nine days ago, whose figures no longer change, and a restart of the store
     journey.paid()
