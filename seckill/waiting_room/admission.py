@@ -27,6 +27,7 @@ from seckill.waiting_room.room_ledger import (
     open_room,
     read_room,
     remove_room,
+    reservations_at_last_call,
 )
 from shop.times.timestamps import to_ms
 
@@ -68,9 +69,11 @@ def move_room(sale: Sale, *, backlog: int) -> int:
     """Call the next places of one room, and note its counts. Returns how many places were called."""
     room = read_room(sale_id=sale.pk)
     if room is None:
-        counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
-        made = sum(one.reservations for one in counters.values() if one is not None)
-        open_room(sale_id=sale.pk, terms=terms_of(sale, reservations=made))
+        items = items_of(sale)
+        # A room that was lost is made again once all items are known: with too few reservations, those made before
+        # would count as made by the people who are called next, and more would be called than units are left.
+        if None not in items or not sale.waiting_room.called:
+            open_room(sale_id=sale.pk, terms=terms_of(sale, reservations=reservations_of(items)))
         return 0
     called = room.called
     if room.now_ms >= room.opens_ms:
@@ -94,13 +97,26 @@ def terms_of(sale: Sale, *, reservations: int) -> Terms:
 
 
 def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
-    """Returns how many places are called now."""
+def items_of(sale: Sale) -> list[ledger.Counters | None]:
+    """None for an item that is not there, not verified, or of a server that is silent."""
     counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
-    items = [counters.get(item.pk) for item in sale.items.all()]
+    return [counters.get(item.pk) for item in sale.items.all()]
+
+
+def reservations_of(items: Sequence[ledger.Counters | None]) -> int:
+    return sum(one.reservations for one in items if one is not None)
+
+
+    """Returns how many places are called now."""
+    items = items_of(sale)
     known = [one for one in items if one is not None]
     state = state_of(items)
     left = units_left(items, state=state)
     pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
+    made = reservations_of(items)
+    if None in items:
+        # Those of the other items are missing: in this sweep the people called last may have had their time to decide.
+        made = max(made, reservations_at_last_call(sale_id=sale.pk))
     has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
     # People who came since the last sweep are there, though no process may have noted it yet.
     known_arrivals = sale.waiting_room.arrivals
@@ -122,7 +138,7 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
             pace=pace,
             state=state,
             left=left,
-            reservations=sum(one.reservations for one in known),
+            reservations=made,
         )
         if word is not Admitted.ADMITTED:
             # Another process was first, and has seen the same sale.

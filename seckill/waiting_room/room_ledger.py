@@ -239,6 +239,12 @@ def arrivals_of(*, sale_id: int, account_ids: Sequence[int]) -> list[int | None]
     return [None if entry is None else known_arrival(entry.decode())[0] for entry in cast(list[Any], found)]
 
 
+def reservations_at_last_call(*, sale_id: int) -> int:
+    """Made in the sale until people were last called. 0 once their time to come is over."""
+    step: Any = ask_room(lambda client: client.lindex(room_keys_of(sale_id).steps, 0), sale_id=sale_id)
+    return int(step.rpartition(b":")[2]) if step else 0
+
+
 def room_from(time: tuple[int, int], fields: Any) -> Room | None:
     """The hash of a room as it is read, at this answer to TIME."""
     now_ms = time[0] * 1000 + time[1] // 1000

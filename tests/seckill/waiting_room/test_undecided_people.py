@@ -1,6 +1,8 @@
 """People who are called and cannot decide hold nobody up for long, down to the last unit. Time passes in the store."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -9,8 +11,8 @@ from orders.tasks import move_waiting_rooms
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
-from seckill.store.keys import room_keys_of
-from seckill.waiting_room.room_ledger import DECIDE_MS, arrive
+from seckill.store.keys import keys_of, room_keys_of
+from seckill.waiting_room.room_ledger import DECIDE_MS, arrive, read_room
 from shop.models import Product
 from tests.steps.shop import make_item
 from tests.steps.waiting_room import age_steps, open_now, room_of
@@ -41,6 +43,52 @@ def pass_second(item: SaleItem, store: Any) -> int:
 
 def reserve(item: SaleItem, buyer: int) -> None:
     ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=buyer, units=1)
+
+
+@contextmanager
+def unverified(item: SaleItem, store: Any) -> Iterator[None]:
+    """Meanwhile the store compares the item with its orders."""
+    key = keys_of(item.pk).item
+    incarnation = store.hget(key, "incarnation")
+    store.hdel(key, "incarnation")
+    yield
+    store.hset(key, "incarnation", incarnation)
+
+
+def test_a_room_that_was_lost_with_its_items_calls_no_more_people_than_units_are_left(
+    product: Product, store: Any
+) -> None:
+    # Given twenty people who were called for twenty units, of which they have reserved fifteen
+    item = opened(product, units=20, people=60)
+    assert pass_second(item, store) == 20
+    for buyer in range(15):
+        reserve(item, 1 + buyer)
+    # When the room is lost, and the item is not verified yet
+    with unverified(item, store):
+        store.delete(*[getattr(room_keys_of(item.sale_id), name) for name in ("room", "arrivals", "steps")])
+        move_waiting_rooms()
+        assert read_room(sale_id=item.sale_id) is None
+    move_waiting_rooms()
+    # Then five people are called for the five units
+    assert [pass_second(item, store) for _second in range(5)] == [25] * 5
+
+
+def test_people_who_had_their_time_while_an_item_was_unverified_are_not_counted_twice(
+    product: Product, store: Any
+) -> None:
+    # Given fifteen units that were reserved, and five people who were called for the others
+    item = opened(product, units=20, people=60)
+    assert pass_second(item, store) == 20
+    for buyer in range(15):
+        reserve(item, 1 + buyer)
+    age_steps(item, ms=DECIDE_MS)
+    assert pass_second(item, store) == 25
+    # When their time is over while the reservations are not known
+    with unverified(item, store):
+        age_steps(item, ms=DECIDE_MS)
+        move_waiting_rooms()
+    # Then five others are called, and no more
+    assert [pass_second(item, store) for _second in range(5)] == [30] * 5
 
 
 @pytest.mark.slow
