@@ -75,7 +75,8 @@ class ReminderView(JsonAPIView):
         """Ask for one mail: before a sale opens, or when an item or a product that is sold out is back.
 
         Signed in, for the confirmed address of the account; for any other address its owner is asked first. The answer
-        is the same whether that was done before. Repeating the call makes no second mail.
+        is the same whether that was done before. Repeating the call makes no second mail. Items of a draw are not
+        waited for: what comes back goes to the next in the drawn order.
         """
         body = ReminderRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)

@@ -15,6 +15,7 @@ from orders.models import Reminder
 from orders.reminders.subscribing import CONFIRM_WITHIN
 from seckill.items import archive
 from seckill.models import Sale, SaleItem
+from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable
 
 SWEEP_SECONDS = 30.0
@@ -58,7 +59,8 @@ def items_back() -> int:
     on_sale = SaleItem.objects.filter(
         sale__published_at__isnull=False, sale__opens_at__lte=now, sale__closes_at__gt=now, sale__paused=False
     )
-    items = list(on_sale.filter(reminders__in=waiting()).distinct())
+    # In a draw nobody can reserve what is left.
+    items = list(on_sale.filter(reminders__in=waiting()).exclude(sale__admission=Sale.Admission.DRAW).distinct())
     if not items:
         return 0
     try:
@@ -68,7 +70,8 @@ def items_back() -> int:
     due = 0
     for item in items:
         known = counters.get(item.pk)
-        if known is None:
+        # One that is paused alone sells nothing: its reminders wait.
+        if known is None or known.phase is not Phase.OPEN:
             continue
         left = TOLD_MAX if known.quantity is None else known.left or 0
         due += mark(waiting().filter(item=item), units=left * TOLD_FOR_EACH_UNIT)

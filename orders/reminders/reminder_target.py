@@ -45,7 +45,9 @@ def target_of_sale(sale: Sale) -> Target:
 
 def target_of_item(item: SaleItem) -> Target:
     path = f"{item.sale.get_absolute_url()}#item-{item.pk}"
-    return Target("item", item.pk, str(item.variant), path, item.sale.closes_at > timezone.now())
+    # In a draw, units that come back go to the next in the drawn order.
+    is_open = item.sale.closes_at > timezone.now() and not item.sale.has_draw
+    return Target("item", item.pk, str(item.variant), path, is_open)
 
 
 def target_of_variant(variant: Variant) -> Target:

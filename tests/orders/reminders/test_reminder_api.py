@@ -10,6 +10,7 @@ from orders.reminders import subscribing
 from seckill.models import SaleItem
 from shop.models import AccountMail, Product, Variant
 from tests.steps.buying import signed_in
+from tests.steps.drawing import make_draw
 from tests.steps.guarding import confirmed
 from tests.steps.shop import goods, make_item
 
@@ -66,6 +67,15 @@ def test_a_reminder_of_something_that_is_there_or_does_not_exist_is_404(coming: 
         for about in ({"sku": there.sku}, {"sku": "none"}, {"sale": item.sale_id}, {"sale": 2**62}, {"sku": gone.sku})
     ]
     assert codes == [404, 404, 404, 404, 202]
+
+
+def test_nobody_is_reminded_of_what_comes_back_in_a_draw(product: Product) -> None:
+    item = make_draw(product)
+    codes = [
+        APIClient().post(URL, {**about, "email": "li@example.com"}).status_code
+        for about in ({"item": item.pk}, {"sale": item.sale_id})
+    ]
+    assert codes == [404, 202]
 
 
 def test_a_call_about_nothing_or_two_things_or_without_an_address_is_refused(coming: SaleItem, buyer: User) -> None:

@@ -17,13 +17,15 @@ from orders.life import lifecycle
 from orders.models import Reminder
 from orders.reminders import due_reminders, reminder_mails
 from orders.reminders.calendar_file import calendar_text
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from shop.local.ports import free_port
 from shop.models import Product, Variant
 from tests.orders.mails.mail_server import mail_server
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, order_of
+from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.shop import goods, make_item, make_product
+from tests.steps.staff import change
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,6 +75,25 @@ def test_units_that_are_back_in_a_sale_are_told_to_a_few_and_the_first_who_asked
     first = Reminder.objects.order_by("pk")[: due_reminders.TOLD_FOR_EACH_UNIT]
     assert due() == due_reminders.TOLD_FOR_EACH_UNIT
     assert all(reminder.next_attempt_at for reminder in first)
+
+
+def test_while_an_item_is_paused_alone_its_reminders_wait(item: SaleItem) -> None:
+    people_wait(2, item=item)
+    change(item, SaleChange.Kind.PAUSE_ITEM)
+    due_reminders.make_due()
+    assert due() == 0
+    change(item, SaleChange.Kind.RESUME_ITEM)
+    due_reminders.make_due()
+    assert due() == 2
+
+
+def test_what_is_left_of_a_draw_is_told_to_nobody(product: Product) -> None:
+    item = make_draw(product, quantity=3)
+    entered(item, 1)
+    drawn(item)
+    people_wait(2, item=item)
+    due_reminders.make_due()
+    assert due() == 0
 
 
 def test_while_the_store_is_away_they_wait(item: SaleItem, settings: Settings) -> None:
