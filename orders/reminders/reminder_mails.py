@@ -1,5 +1,6 @@
 """Sending reminders: one mail each, and the row goes with it. How mails are claimed: shop/mails/outgoing_mail.py."""
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from orders.mails.mail_parts import time_text
 from orders.models import Reminder
 from orders.reminders.reminder_target import target_of
 from orders.reminders.subscribing import follow_account, stop_url, with_targets
+from seckill.models import Sale
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.page_language import path_in
 from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
@@ -41,7 +43,7 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
         row.update(next_attempt_at=None, attempts=0)
         return Delivery.NOT_SENT
     sale = reminder.sale or (reminder.item.sale if reminder.item else None)
-    if sale is not None and sale.closes_at <= timezone.now():
+    if sale is not None and useless_from(sale) <= timezone.now():
         row.delete()
         return Delivery.NOT_SENT
     if reminder.user_id is not None:
@@ -55,6 +57,11 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
     if outcome is Delivery.SENT:
         row.delete()
     return outcome
+
+
+def useless_from(sale: Sale) -> datetime:
+    """When nobody can do anything any more: in a draw, people enter until the opening."""
+    return sale.opens_at if sale.has_draw else sale.closes_at
 
 
 def message_of(reminder: Reminder) -> EmailMultiAlternatives:
@@ -73,10 +80,7 @@ def message_of(reminder: Reminder) -> EmailMultiAlternatives:
 def text_of(reminder: Reminder, *, stop: str) -> AccountMailText:
     target = target_of(reminder)
     if reminder.sale is not None and reminder.sale.opens_at > timezone.now():
-        names = {"what": target.name, "time": time_text(reminder.sale.opens_at)}
-        subject = _("“%(what)s” opens at %(time)s") % names
-        sentence = _("You asked us to remind you: “%(what)s” opens at %(time)s.") % names
-        more = _("Sign in before, and press the button on the page of the sale: it reserves for you at the opening.")
+        subject, sentence, more = texts_before_opening(reminder.sale, name=target.name)
     elif reminder.sale is not None:
         subject = _("“%(what)s” is open") % {"what": target.name}
         sentence = _("You asked us to remind you: “%(what)s” has opened.") % {"what": target.name}
@@ -93,3 +97,23 @@ def text_of(reminder: Reminder, *, stop: str) -> AccountMailText:
         url=settings.SHOP_URL + path_in(reminder.language, target.path),
         if_not_you=_("This is the only mail about it. To get no reminders at all: %(url)s") % {"url": stop},
     )
+
+
+def texts_before_opening(sale: Sale, *, name: str) -> tuple[str, str, str]:
+    """Subject, sentence, and what the reader should do."""
+    names = {"what": name, "time": time_text(sale.opens_at)}
+    if sale.has_draw:
+        return (
+            _("Enter the draw “%(what)s” until %(time)s") % names,
+            _("You asked us to remind you: the draw “%(what)s” takes entries until %(time)s.") % names,
+            _("Enter on the page of the sale before then. The units are drawn afterwards, and we write to you."),
+        )
+    if sale.has_room:
+        more = _(
+            "The sale has a waiting room, which opens some minutes before. Sign in and get your place there: places "
+            "are drawn at the opening, and those who come later are behind."
+        )
+    else:
+        more = _("Sign in before, and press the button on the page of the sale: it reserves for you at the opening.")
+    sentence = _("You asked us to remind you: “%(what)s” opens at %(time)s.") % names
+    return _("“%(what)s” opens at %(time)s") % names, sentence, more

@@ -23,7 +23,7 @@ from shop.models import Product, Variant
 from tests.orders.mails.mail_server import mail_server
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, order_of
-from tests.steps.drawing import drawn, entered, make_draw
+from tests.steps.drawing import drawn, entered, make_draw, opening_passes
 from tests.steps.shop import goods, make_item, make_product
 from tests.steps.staff import change
 from tests.steps.store import store_away
@@ -94,6 +94,46 @@ def test_what_is_left_of_a_draw_is_told_to_nobody(product: Product) -> None:
     people_wait(2, item=item)
     due_reminders.make_due()
     assert due() == 0
+
+
+@pytest.mark.parametrize(
+    ("admission", "subject", "advice", "in_chinese"),
+    [
+        (Sale.Admission.FIRST_COME, "“Spring sale” opens at ", "it reserves for you at the opening", "自动为您抢购"),
+        (Sale.Admission.WAITING_ROOM, "“Spring sale” opens at ", "places are drawn at the opening", "随机排位"),
+        (
+            Sale.Admission.DRAW,
+            "Enter the draw “Spring sale” until ",
+            "The units are drawn afterwards",
+            "登记截止后抽签",
+        ),
+    ],
+)
+def test_the_mail_before_an_opening_says_what_to_do_in_a_sale_of_its_kind(
+    product: Product, admission: Sale.Admission, subject: str, advice: str, in_chinese: str
+) -> None:
+    item = make_item(product, opens_in_seconds=300, closes_in_seconds=9000, admission=admission)
+    people_wait(2, sale=item.sale)
+    first = Reminder.objects.earliest("pk")
+    Reminder.objects.filter(pk=first.pk).update(language="zh-hans")
+    due_reminders.make_due()
+    reminder_mails.send_due(seconds_max=10)
+    of_language = {"p0@example.com" in message.to: message for message in mail.outbox}
+    assert of_language[False].subject.startswith(subject)
+    assert advice in " ".join(str(of_language[False].body).split())
+    assert in_chinese in str(of_language[True].body)
+    assert ("it reserves for you" in str(of_language[False].body)) is (admission == Sale.Admission.FIRST_COME)
+
+
+def test_a_mail_about_a_draw_that_is_late_does_not_leave(product: Product) -> None:
+    item = make_draw(product)
+    people_wait(1, sale=item.sale)
+    due_reminders.make_due()
+    assert due() == 1
+    opening_passes(item)
+    reminder_mails.send_due(seconds_max=10)
+    assert mail.outbox == []
+    assert not Reminder.objects.exists()
 
 
 def test_while_the_store_is_away_they_wait(item: SaleItem, settings: Settings) -> None:
