@@ -96,7 +96,8 @@ def won_by(sale: Sale, *, since: Any, ends: Mapping[Any, timedelta]) -> dict[str
 
 
 def draw_sums(sale: Sale) -> DrawSums:
-    won, won_later = Q(won_at_draw=True), Q(won_at_draw=False, status=DrawEntry.Status.WON)
+    # Also those who have passed their units on since, as on the page of the draw (seckill/draw/draw_answers.py).
+    won, won_later = Q(won_at_draw=True), Q(won_at_draw=False, reserved_at__isnull=False)
     found = (
         DrawEntry.objects.using(reading_alias())
         .filter(item__sale=sale)

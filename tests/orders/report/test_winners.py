@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order
+from orders.models import Order, OrderStatus
 from orders.report.winners import SECONDS, Won
 from seckill.guards import buyer_networks
 from seckill.live.answer_counts import answer_counts
@@ -21,7 +21,7 @@ from seckill.waiting_room.admission import remove_old_rooms
 from seckill.waiting_room.room_ledger import arrive
 from shop.models import Product
 from tests.steps.buying import drained, new_buyers, order_of
-from tests.steps.drawing import drawn, entered, make_draw
+from tests.steps.drawing import drawn, entered, make_draw, swept
 from tests.steps.guarding import confirmed, guarded_by, told_of_pass
 from tests.steps.shop import make_item, text_of
 from tests.steps.staff import sale_report
@@ -136,6 +136,22 @@ def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None
     assert found is not None
     assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 4, 0)
     assert rows_of(as_manager, item)["draw", "entries"] == "4"
+
+
+def test_winners_who_passed_their_units_on_are_told_as_those_who_won_later(product: Product) -> None:
+    # Given one unit, of three entries
+    item = make_draw(product, quantity=1)
+    entered(item, 3)
+    drawn(item)
+    # When the first two in the drawn order cancel, one after the other
+    for _winner in range(2):
+        order = Order.objects.get(status=OrderStatus.AWAITING_PAYMENT)
+        assert lifecycle.cancel(order_id=order.pk)
+        swept(item)
+    # Then both who got it afterwards have won later
+    found = sale_report(item).winners.draw
+    assert found is not None
+    assert (found.won_entries, found.won_later_entries, found.won_later_units) == (1, 2, 2)
 
 
 def test_refusals_are_told_by_rule_and_are_no_answers(item: SaleItem, as_manager: Client) -> None:
