@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Prefetch, Q
+from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Prefetch, Q, Value
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -143,6 +143,11 @@ class Sale(GuardFields):
         return self.admission == self.Admission.DRAW
 
     @property
+    def last_hold_ends_at(self) -> datetime:
+        """Who reserved just before the end has until then to pay. In queries: LAST_HOLD_ENDS_AT."""
+        return self.closes_at + timedelta(seconds=self.hold_seconds)
+
+    @property
     def passes_open_at(self) -> datetime:
         """Buyers can get passes, or join the waiting room, from this time until the sale closes."""
         return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
@@ -161,6 +166,11 @@ class Sale(GuardFields):
     def phase_at(self, now: datetime) -> Phase:
         """The phase according to PostgreSQL. Pending changes do not count yet."""
         return phase_of(opens=self.opens_at, closes=self.closes_at, now=now, paused=self.paused)
+
+
+LAST_HOLD_ENDS_AT = ExpressionWrapper(
+    F("closes_at") + F("hold_seconds") * Value(timedelta(seconds=1)), models.DateTimeField()
+)
 
 
 class WaitingRoom(models.Model):

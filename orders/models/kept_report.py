@@ -9,8 +9,8 @@ from seckill.models import Sale
 class KeptReport(models.Model):
     """Sums that the shop forgets: answers are in the cache for weeks, and people may delete their accounts.
 
-    `orders/report/kept_sums.py` writes them a day after the end of the sale, which was `closes_at` then: a sale that
-    was opened again gets new ones. `sums` has no more about people than how many there were.
+    `orders/report/kept_sums.py` writes them a day after the last hold of the sale, whose end was `closes_at` then: a
+    sale that was opened again gets new ones. `sums` has no more about people than how many there were.
     """
 
     sale = models.OneToOneField(

@@ -1,8 +1,8 @@
 """The sums of a sale that the shop forgets, and the row that keeps them.
 
 Answers are in the cache server, for 60 days, those by minute for 14, and no longer than that server has its data.
-Country and language go with an account that is deleted. A day after the end of a sale a sweep writes what is known
-then to `KeptReport`, once.
+Country and language go with an account that is deleted. A day after the last hold of a sale has ended a sweep writes
+what is known then to `KeptReport`, once.
 """
 
 import time
@@ -19,10 +19,10 @@ from orders.models import KeptReport
 from orders.report.order_figures import buyers_by_country, buyers_by_language, buyers_of
 from orders.report.winners import units_by_arrival, units_by_network
 from seckill.live import answer_counts
-from seckill.models import Sale
+from seckill.models import LAST_HOLD_ENDS_AT, Sale
 from shop.background.outages import AWAY, go_on, wait
 
-# Buyers who were told yes just before the end have paid by then, or their units went back.
+# Since the last hold has ended: all buyers have paid by then, or their units went back.
 KEEP_AFTER = timedelta(days=1)
 # Early buyers ask before the opening, late ones after the end.
 AROUND = timedelta(minutes=15)
@@ -90,7 +90,8 @@ def keep_due(*, seconds_max: float) -> int:
 
 
 def due_sales(*, now: datetime) -> QuerySet[Sale]:
-    ended = Sale.objects.filter(published_at__isnull=False, closes_at__lte=now - KEEP_AFTER)
+    published = Sale.objects.filter(published_at__isnull=False).alias(held_until=LAST_HOLD_ENDS_AT)
+    ended = published.filter(held_until__lte=now - KEEP_AFTER)
     return ended.filter(Q(kept_report=None) | ~Q(kept_report__closes_at=F("closes_at")))
 
 

@@ -20,8 +20,8 @@ from seckill.models import Sale
 from shop.background.lazy_thread import LazyThread
 from shop.background.outages import AWAY, go_on, wait
 
-# The report keeps its sums a day after the end (orders/report/kept_sums.py).
-KEPT_AFTER_END = timedelta(days=2)
+# After the last hold. The report keeps its sums a day after it (orders/report/kept_sums.py).
+KEPT_FOR = timedelta(days=2)
 WRITE_SECONDS = 1.0
 # More passes than a process gives in a second.
 NOTED_MAX = 100_000
@@ -38,7 +38,7 @@ class BuyerNetworks:
 
     def note(self, *, sale: Sale, buyer_id: int, network: str) -> None:
         """Returns at once and never raises. The last network of an account counts."""
-        self._noted.append((sale.pk, int((sale.closes_at + KEPT_AFTER_END).timestamp()), buyer_id, network))
+        self._noted.append((sale.pk, int((sale.last_hold_ends_at + KEPT_FOR).timestamp()), buyer_id, network))
         self._writer.wake()
 
     def write(self) -> None:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from seckill import ledger
 from seckill.items.loop import for_each_item
-from seckill.models import Sale, WaitingRoom
+from seckill.models import LAST_HOLD_ENDS_AT, Sale, WaitingRoom
 from seckill.phase import Phase
 from seckill.store.keys import room_id
 from seckill.waiting_room.permutation import arrival_at
@@ -40,7 +40,8 @@ BACKLOG_FULL = 5_000
 # How many places one call looks at, and how many calls a room gets at a time: the others come a second later.
 WINDOW_MIN, WINDOW_MAX = 100, 5_000
 WINDOWS_MAX = 20
-# After the end a room says for so long that it is over. It leaves the store when the report has kept its sums.
+# After the end a room says for so long that it is over. It leaves the store when the report has kept its sums, a day
+# after the last hold has ended; these count from there too.
 CLOSED_FOR = timedelta(hours=1)
 REMOVED_AFTER, REMOVED_UNTIL = timedelta(days=2), timedelta(days=8)
 
@@ -96,7 +97,6 @@ def terms_of(sale: Sale, *, reservations: int) -> Terms:
     )
 
 
-def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
 def items_of(sale: Sale) -> list[ledger.Counters | None]:
     """None for an item that is not there, not verified, or of a server that is silent."""
     counters = ledger.read_many(item_ids=[item.pk for item in sale.items.all()])
@@ -107,16 +107,17 @@ def reservations_of(items: Sequence[ledger.Counters | None]) -> int:
     return sum(one.reservations for one in items if one is not None)
 
 
+def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
     """Returns how many places are called now."""
     items = items_of(sale)
     known = [one for one in items if one is not None]
     state = state_of(items)
     left = units_left(items, state=state)
-    pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
     made = reservations_of(items)
     if None in items:
         # Those of the other items are missing: in this sweep the people called last may have had their time to decide.
         made = max(made, reservations_at_last_call(sale_id=sale.pk))
+    pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
     has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
     # People who came since the last sweep are there, though no process may have noted it yet.
     known_arrivals = sale.waiting_room.arrivals
@@ -187,9 +188,11 @@ def note_counts(noted: WaitingRoom, *, arrivals: int, early: int | None, called:
 
 
 def remove_old_rooms() -> int:
-    """Take the rooms of sales that ended two days ago out of the store. Returns how many sales were looked at."""
+    """Take rooms out of the store, two days after the last hold. Returns how many sales were looked at."""
     found = Sale.objects.filter(admission=Sale.Admission.WAITING_ROOM, published_at__isnull=False)
-    ended = found.filter(closes_at__lt=Now() - REMOVED_AFTER, closes_at__gt=Now() - REMOVED_UNTIL)
+    ended = found.alias(held_until=LAST_HOLD_ENDS_AT).filter(
+        held_until__lt=Now() - REMOVED_AFTER, held_until__gt=Now() - REMOVED_UNTIL
+    )
     numbers = {room_id(pk): pk for pk in ended.values_list("pk", flat=True)}
     counts, _broken = for_each_item(
         lambda number: remove_room(sale_id=numbers[number]), item_ids=numbers, event="room_not_removed"

@@ -78,6 +78,20 @@ def test_it_is_kept_a_day_after_the_end_and_once(item: SaleItem) -> None:
     assert (KeptReport.objects.get().made_at, sold_out_of(item)) == (made_at, 1)
 
 
+def test_a_sale_whose_units_are_held_for_days_is_kept_when_all_have_paid(item: SaleItem, buyer: User) -> None:
+    # Given a hold of three days, whose buyer pays on the last one
+    Sale.objects.filter(pk=item.sale_id).update(hold_seconds=3 * 24 * 3600)
+    order = order_of(item, buyer)
+    end(item, days_ago=2.9)
+    assert tasks.keep_sale_reports() == 0
+    lifecycle.pay(order_id=order.pk)
+    # When the report is kept, a day after the last hold
+    end(item, days_ago=4.1)
+    assert tasks.keep_sale_reports() == 1
+    # Then the buyer is in it
+    assert sale_report(item).sums.buyers == 1
+
+
 def test_a_sale_that_was_opened_again_is_kept_again(item: SaleItem) -> None:
     count(item, 7)
     end(item, days_ago=3)

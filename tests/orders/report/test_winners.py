@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order, OrderStatus
+from orders.models import KeptReport, Order, OrderStatus
 from orders.report.winners import SECONDS, Won
 from seckill.guards import buyer_networks
 from seckill.live.answer_counts import answer_counts
@@ -98,6 +98,17 @@ def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager
     former = store_away(settings, "seckill")
     assert sale_report(item).sums.arrivals == {}
     settings.CACHES = former
+
+
+def test_a_room_stays_until_the_report_is_kept_though_units_are_held_for_a_week(product: Product) -> None:
+    make_item(product, opens_in_seconds=300, has_room=True)
+    tasks.move_waiting_rooms()
+    now, day = timezone.now(), timedelta(days=1)
+    for days_ago, kept, removed in ((7.9, 0, 0), (8.1, 1, 0), (9.1, 0, 1)):
+        closes_at = now - days_ago * day
+        Sale.objects.update(opens_at=closes_at - day, closes_at=closes_at, hold_seconds=7 * 24 * 3600)
+        KeptReport.objects.update(closes_at=closes_at)
+        assert (tasks.keep_sale_reports(), remove_old_rooms()) == (kept, removed), days_ago
 
 
 def test_units_are_told_by_network_and_kept(item: SaleItem, as_manager: Client) -> None:

@@ -35,7 +35,7 @@ def test_a_pass_leaves_a_mark_until_the_report_is_kept(item: SaleItem, buyer: Us
     # The last one counts.
     assert told_of_pass(item, buyer, address="2001:db8::7") == "pass"
     assert written(item, buyer) == [mark_of(item.sale_id, "2001:db8::/64")]
-    ends_s = (item.sale.closes_at + buyer_networks.KEPT_AFTER_END).timestamp()
+    ends_s = (item.sale.last_hold_ends_at + buyer_networks.KEPT_FOR).timestamp()
     left_s = buyer_networks.connection().ttl(buyer_networks.key(item.sale_id))
     assert left_s == pytest.approx(ends_s - time.time(), abs=5)
 
