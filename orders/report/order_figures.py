@@ -21,7 +21,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Extract, Floor, Greatest
 
-from orders.models import REFUNDS, SOLD, OrderLine, OrderStatus
+from orders.models import REFUNDS, SOLD, Mail, OrderLine, OrderStatus
 from seckill.models import Sale
 from shop.databases.replica import reading_alias
 from shop.models import BuyerLanguage
@@ -137,6 +137,11 @@ def units_of_items(sale: Sale) -> dict[int, ItemUnits]:
         money_back=Sum("order__refunded_minor", filter=WAS_PAID, default=0),
     )
     return {item_id: ItemUnits(*map(int, numbers)) for item_id, *numbers in counted}
+
+
+def orders_from_line(sale: Sale) -> int:
+    """Orders whose units came through the waiting list: intake has queued a mail for each."""
+    return lines_of(sale).filter(order__mails__kind=Mail.Kind.FROM_LINE).count()
 
 
 def times_of(sale: Sale) -> Times:

@@ -9,7 +9,15 @@ from django.utils.translation import gettext as _
 
 from orders.report.kept_sums import Sums, sums_of
 from orders.report.more_stock import MoreStock, with_twice_the_stock
-from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, times_of, units_of_items
+from orders.report.order_figures import (
+    Curve,
+    ItemUnits,
+    Times,
+    curve_of,
+    orders_from_line,
+    times_of,
+    units_of_items,
+)
 from orders.report.sale_faults import Fault, faults_of
 from orders.report.winners import Winners, winners_of
 from seckill.guards.guard_texts import rule_names
@@ -20,6 +28,8 @@ from seckill.outcomes import Outcome
 from shop.databases.replica import may_lag
 
 MINUTES_KEPT = timedelta(seconds=MINUTE_KEPT_SECONDS)
+# A buyer whose first answer was lost hears the second one.
+WITH_YES = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`made_at` is when it was asked for."""
+    """`made_at` is when it was asked for. `orders_asked_for`: those whose buyers called to reserve."""
 
     sale: Sale
     made_at: datetime
@@ -59,6 +69,7 @@ class Report:
     more_stock: MoreStock | None
     winners: Winners
     total: ItemUnits
+    orders_asked_for: int
 
     @property
     def offered(self) -> int | None:
@@ -90,14 +101,14 @@ class Report:
     @property
     def unknown(self) -> Iterator[str]:
         """What the report cannot say, in sentences."""
-        now, orders = self.made_at, self.total.orders + self.total.rejected_orders
+        now, orders = self.made_at, self.orders_asked_for
         if now < self.sale.closes_at:
             yield _("The sale is not over. All figures are those of now.")
         elif self.total.waiting_units:
             yield _("Some units are still held by buyers who have not paid yet.")
         if self.sums.answers is None:
             yield _("The cache server does not answer. Who asked, and what they were told, is not known now.")
-        elif (counted := self.sums.words[Outcome.RESERVED]) < orders:
+        elif (counted := sum(self.sums.words[outcome] for outcome in WITH_YES)) < orders:
             text = _(
                 "%(orders)d reservations became orders, but only %(counted)d answers of yes were counted: the cache "
                 "server was away or was emptied. More people asked than this report says."
@@ -139,4 +150,12 @@ def report_of(sale: Sale) -> Report:
         more_stock=with_twice_the_stock(offered=offered, units=units, answers=sums.answers or {}),
         winners=winners_of(sale),
         total=total,
+        orders_asked_for=orders_asked_for(sale, total=total),
     )
+
+
+def orders_asked_for(sale: Sale, *, total: ItemUnits) -> int:
+    """Winners of a draw, and those to whom a waiting list gave units, called nothing that is counted."""
+    if sale.has_draw:
+        return 0
+    return total.orders + total.rejected_orders - (orders_from_line(sale) if sale.waiting_list else 0)

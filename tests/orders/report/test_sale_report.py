@@ -16,14 +16,27 @@ from pytest_django import Settings
 from orders.life import lifecycle
 from orders.models import Order, ShippingAddress
 from orders.report.order_figures import step_for
+from seckill.line.waiting_list import sweep_lines
 from seckill.live import answer_counts
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from shop.languages.buyer_language import store_language
-from tests.steps.buying import ADDRESS, drained, let_deadlines_pass, make_orders, new_buyers, order_of, reserve_often
+from shop.models import Product
+from tests.steps.buying import (
+    ADDRESS,
+    drained,
+    let_deadlines_pass,
+    make_orders,
+    new_buyers,
+    order_of,
+    reserve_often,
+    with_address,
+)
+from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.shop import goods, make_item, statements_for, text_of
 from tests.steps.staff import employee, sale_report
 from tests.steps.store import store_away
+from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db
 
@@ -122,6 +135,36 @@ def test_it_says_what_it_does_not_know(sold: SaleItem, settings: Settings) -> No
     assert (found.asked, found.more_stock) == (None, None)
     assert found.sums.countries == {"CN": 1, "DE": 2}
     assert any("cache server does not answer" in sentence for sentence in found.unknown)
+
+
+def says_that_answers_are_missing(item: SaleItem) -> bool:
+    return any("answers of yes were counted" in sentence for sentence in sale_report(item).unknown)
+
+
+def test_it_blames_no_server_for_orders_that_nobody_called_for(product: Product, buyer: User, rival: User) -> None:
+    # Given a draw, and a waiting list that gave a unit; the first buyer's answer was counted
+    drawing = make_draw(product, quantity=2)
+    entered(drawing, 2)
+    drawn(drawing)
+    item = make_item(goods("cup", price_minor=9900).product, quantity=1, waiting_list=True)
+    sweep_lines()
+    with_address(rival)
+    order = order_of(item, buyer)
+    second = int(timezone.now().timestamp())
+    answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1}, second=second)
+    join(item, rival)
+    assert lifecycle.cancel(order_id=order.pk)
+    drained(item)
+    # Then the reports of both have orders, and know all answers
+    assert [sale_report(sold).total.orders for sold in (drawing, item)] == [2, 2]
+    assert not any(says_that_answers_are_missing(sold) for sold in (drawing, item))
+
+
+def test_it_blames_no_server_for_a_buyer_who_heard_only_the_second_answer(item: SaleItem, buyer: User) -> None:
+    order_of(item, buyer)
+    assert says_that_answers_are_missing(item)
+    answer_counts.add_to_sums({(item.pk, Outcome.ALREADY_RESERVED): 1}, second=int(timezone.now().timestamp()))
+    assert not says_that_answers_are_missing(item)
 
 
 def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleItem) -> None:
