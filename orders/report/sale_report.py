@@ -1,5 +1,6 @@
 """The report of a sale: what was asked for, what was sold, and what is not known."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,9 +24,9 @@ from orders.report.winners import Winners, winners_of
 from seckill.guards.guard_texts import rule_names
 from seckill.live.answer_counts import MINUTE_KEPT_SECONDS, asked
 from seckill.live.staff_figures import names_of
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
-from shop.databases.replica import may_lag
+from shop.databases.replica import may_lag, reading_alias
 
 MINUTES_KEPT = timedelta(seconds=MINUTE_KEPT_SECONDS)
 # A buyer whose first answer was lost hears the second one.
@@ -34,11 +35,12 @@ WITH_YES = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item. `asked` None means not known; `offered` None means unlimited."""
+    """One item. `asked` None means not known; `offered` None means unlimited. `gone` units left the sale for good."""
 
     item: SaleItem
     name: str
     offered: int | None
+    gone: int
     asked: int | None
     units: ItemUnits
 
@@ -52,7 +54,8 @@ class ItemRow:
         """Units that were sold after somebody else had them. Units have no names, so this is the least it can be."""
         if self.offered is None:
             return 0
-        return min(max(self.sold - (self.offered - self.units.returned_units), 0), self.units.returned_units)
+        never_back = self.offered + self.gone - self.units.returned_units
+        return min(max(self.sold - never_back, 0), self.units.returned_units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +128,14 @@ class Report:
 def report_of(sale: Sale) -> Report:
     """Some fifteen statements, however many orders and items there are."""
     items = list(sale.items.select_related("sale", "variant__product").order_by("pk"))
-    names, sums, units = names_of(items), sums_of(sale), units_of_items(sale)
+    names, sums, units, gone = names_of(items), sums_of(sale), units_of_items(sale), gone_of_items(sale)
     times = times_of(sale)
     rows = [
         ItemRow(
             item=item,
             name=names[item.pk],
             offered=item.offered,
+            gone=gone[item.pk],
             asked=None if sums.answers is None else asked(sums.answers.get(item.pk, {})),
             units=units.get(item.pk, ItemUnits()),
         )
@@ -159,3 +163,22 @@ def orders_asked_for(sale: Sale, *, total: ItemUnits) -> int:
     if sale.has_draw:
         return 0
     return total.orders + total.rejected_orders - (orders_from_line(sale) if sale.waiting_list else 0)
+
+
+def gone_of_items(sale: Sale) -> Counter[int]:
+    """By item, the units that staff withdrew, or that went to the stock at an end and did not come back later."""
+    gone: Counter[int] = Counter()
+    in_stock: Counter[int] = Counter()
+    applied = SaleChange.objects.using(reading_alias()).filter(item__sale=sale, status=SaleChange.Status.APPLIED)
+    for item_id, kind, units in applied.order_by("pk").values_list("item", "kind", "units"):
+        match kind:
+            case SaleChange.Kind.WITHDRAW_UNITS:
+                gone[item_id] += units or 0
+            case SaleChange.Kind.RETURN_UNSOLD:
+                in_stock[item_id] += units or 0
+            case SaleChange.Kind.ADD_UNITS if in_stock[item_id]:
+                # After an end only those that come back are added, just before the end is moved (changes/journal.py).
+                in_stock[item_id] -= units or 0
+            case SaleChange.Kind.MOVE_END:
+                gone[item_id] += in_stock.pop(item_id, 0)
+    return gone

@@ -13,15 +13,17 @@ from django.utils import timezone
 from openpyxl import load_workbook
 from pytest_django import Settings
 
+from orders import tasks
 from orders.life import lifecycle
 from orders.models import Order, ShippingAddress
 from orders.report.order_figures import step_for
+from seckill.changes.rules import Kind
 from seckill.line.waiting_list import sweep_lines
 from seckill.live import answer_counts
 from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from shop.languages.buyer_language import store_language
-from shop.models import Product
+from shop.models import Product, Variant
 from tests.steps.buying import (
     ADDRESS,
     drained,
@@ -34,7 +36,7 @@ from tests.steps.buying import (
 )
 from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.shop import goods, make_item, statements_for, text_of
-from tests.steps.staff import employee, sale_report
+from tests.steps.staff import change, employee, sale_report
 from tests.steps.store import store_away
 from tests.steps.waiting import join
 
@@ -165,6 +167,39 @@ def test_it_blames_no_server_for_a_buyer_who_heard_only_the_second_answer(item: 
     assert says_that_answers_are_missing(item)
     answer_counts.add_to_sums({(item.pk, Outcome.ALREADY_RESERVED): 1}, second=int(timezone.now().timestamp()))
     assert not says_that_answers_are_missing(item)
+
+
+def test_units_that_staff_withdrew_are_not_sold_again(item: SaleItem) -> None:
+    # Given five units, of which three were reserved and came back
+    for order in [order_of(item, buyer) for buyer in new_buyers(3)]:
+        assert lifecycle.cancel(order_id=order.pk)
+    # When staff withdraw three, and the others are sold
+    change(item, Kind.WITHDRAW_UNITS, units=3)
+    for buyer in new_buyers(2):
+        assert lifecycle.pay(order_id=order_of(item, buyer).pk)
+    # Then these may be the two that nobody had before
+    assert [(row.units.returned_units, row.sold, row.sold_again) for row in sale_report(item).rows] == [(3, 2, 0)]
+
+
+@pytest.mark.parametrize(("there", "offered", "sold_again"), [(4, 5, 1), (1, 2, 0)])
+def test_units_that_did_not_come_back_at_a_reopening_are_not_sold_again(
+    item: SaleItem, there: int, offered: int, sold_again: int
+) -> None:
+    # Given five units, of which one was sold, one came back, and four went to the stock
+    first, second = (order_of(item, buyer) for buyer in new_buyers(2))
+    assert lifecycle.pay(order_id=first.pk)
+    assert lifecycle.cancel(order_id=second.pk)
+    change(item, Kind.END_NOW)
+    assert tasks.return_unsold_units() == 4
+    # When the sale is opened again with those that are still there, and all are sold
+    Variant.objects.filter(pk=item.variant_id).update(available=there)
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
+    for buyer in new_buyers(there):
+        assert lifecycle.pay(order_id=order_of(item, buyer).pk)
+    # Then the one that came back is known to be sold again only if all five were sold
+    assert [(row.offered, row.sold, row.sold_again) for row in sale_report(item).rows] == [
+        (offered, 1 + there, sold_again)
+    ]
 
 
 def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleItem) -> None:
