@@ -144,7 +144,7 @@ class Sale(GuardFields):
 
     @property
     def last_hold_ends_at(self) -> datetime:
-        """Who reserved just before the end has until then to pay. In queries: LAST_HOLD_ENDS_AT."""
+        """A buyer who reserved just before the end has until then to pay. In queries: LAST_HOLD_ENDS_AT."""
         return self.closes_at + timedelta(seconds=self.hold_seconds)
 
     @property
