@@ -5,14 +5,16 @@ import re
 from collections.abc import Iterable
 
 import pytest
+from django.http.request import validate_host
 
 from seckill.store.failures import Cause
-from tests.deploy.layouts import documents, manifests
+from tests.deploy.layouts import documents, manifests, read_environment_file
 from tests.deploy.programs import DEPLOY
 
 ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
 ADAPTER = documents(DEPLOY / "prometheus" / "adapter-rules.yaml")[0]["externalRules"]
-SCRAPE = documents(DEPLOY / "prometheus" / "prometheus.yml")[0]
+SCRAPE_FILE = DEPLOY / "prometheus" / "prometheus.yml"
+SCRAPE = documents(SCRAPE_FILE)[0]
 MONITOR = documents(DEPLOY / "prometheus" / "servicemonitor.yaml")[0]
 PANELS = json.loads((DEPLOY / "grafana" / "stampede.json").read_text())["panels"]
 # Figures to look at: no number of them is wrong by itself.
@@ -106,9 +108,31 @@ def test_the_service_monitor_finds_the_pages() -> None:
     assert endpoint["port"] in {port["name"] for port in found["spec"]["ports"]}
     assert endpoint["path"] == "/metrics"
     [relabeling] = endpoint["relabelings"]
-    assert relabeling["replacement"] == f"{found['metadata']['name']}:{found['spec']['ports'][0]['port']}"
+    # Prometheus is in a namespace of its own.
+    name = "{name}.{namespace}".format(**found["metadata"])
+    assert relabeling["replacement"] == f"{name}:{found['spec']['ports'][0]['port']}"
+    assert MONITOR["metadata"]["namespace"] == found["metadata"]["namespace"]
     # `up` of the alerts is by the name of the job.
     assert found["metadata"]["labels"][MONITOR["spec"]["jobLabel"]] == "stampede"
+
+
+def assert_answered(targets: list[str], *, settings: dict[str, str]) -> None:
+    for target in targets:
+        assert validate_host(target.rpartition(":")[0], settings["ALLOWED_HOSTS"].split(",")), target
+
+
+@pytest.mark.parametrize("overlay", ["production", "trial"])
+def test_each_overlay_answers_to_the_name_that_the_service_monitor_uses(overlay: str) -> None:
+    [settings] = [one["data"] for one in manifests(overlay) if "ALLOWED_HOSTS" in one.get("data", {})]
+    [relabeling] = MONITOR["spec"]["endpoints"][0]["relabelings"]
+    assert_answered([relabeling["replacement"]], settings=settings)
+
+
+def test_compose_and_units_answer_to_the_names_that_prometheus_uses() -> None:
+    [of_compose] = SCRAPE["scrape_configs"][0]["static_configs"][0]["targets"]
+    [of_units] = re.findall(r"(\S+) with the systemd units", SCRAPE_FILE.read_text())
+    settings = read_environment_file(DEPLOY / "stampede.env.example")
+    assert_answered([of_compose, of_units], settings=settings)
 
 
 def test_alerts_have_a_severity_and_a_sentence() -> None:
