@@ -8,6 +8,13 @@ place=$1
 keep_days=${KEEP_DAYS:-14}
 name=$(date -u +%Y-%m-%dT%H%M%SZ)
 
+# Debian has PostgreSQL's programs in a directory for each release, and some of them not in PATH.
+PATH=$PATH:$(echo /usr/lib/postgresql/*/bin | tr ' ' :)
+if ! command -v pg_verifybackup >/dev/null; then
+    echo "pg_verifybackup, a program of PostgreSQL, is not in PATH." >&2
+    exit 1
+fi
+
 case $place in
 *:*)
     work=$(mktemp -d -p "${CACHE_DIRECTORY:-/var/tmp}")
@@ -28,6 +35,7 @@ moment() {
 # Its name is the moment before it begins. It restores any moment after its end, which is kept beside it.
 pg_basebackup --pgdata "$work/$name" --checkpoint fast --wal-method none --no-password
 ended=$(date -u +%Y-%m-%dT%H%M%SZ)
+PATH=/usr/lib/postgresql/$(cat "$work/$name/PG_VERSION")/bin:$PATH
 pg_verifybackup --no-parse-wal "$work/$name"
 
 oldest=$(date -u -d "$keep_days days ago" +%Y-%m-%dT%H%M%SZ)

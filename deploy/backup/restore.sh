@@ -6,12 +6,17 @@ set -eu
 place=$1 moment=$2 directory=$3
 wanted=$(date -u -d "$moment" +%Y-%m-%dT%H%M%SZ)
 
+# A file of a base backup, or the one beside it.
+kept() {
+    case $place in
+    *:*) rclone cat "$place/base/$1" ;;
+    *) cat "$place/base/$1" ;;
+    esac
+}
+
 # When a backup ended. One of a release that did not note it counts from its name, the moment before it began.
 ended() {
-    case $place in
-    *:*) noted=$(rclone cat "$place/base/$1.complete") ;;
-    *) noted=$(cat "$place/base/$1.complete" 2>/dev/null) || noted= ;;
-    esac
+    noted=$(kept "$1.complete" 2>/dev/null) || noted=
     case $noted in
     2*) echo "$noted" ;;
     *) echo "$1" ;;
@@ -32,6 +37,13 @@ for each in $(echo "$names" | sort -r); do
 done
 if [ -z "$found" ]; then
     echo "No base backup had ended before $moment." >&2
+    exit 1
+fi
+# Debian has PostgreSQL's programs in a directory for each release, and this one not in PATH.
+release=$(kept "$found/PG_VERSION")
+PATH=/usr/lib/postgresql/$release/bin:$PATH
+if ! command -v pg_verifybackup >/dev/null; then
+    echo "pg_verifybackup, a program of PostgreSQL $release, is not in PATH." >&2
     exit 1
 fi
 mkdir -m 700 "$directory"

@@ -194,6 +194,39 @@ def test_a_moment_while_a_backup_was_made_comes_back_from_the_one_before(backups
     assert backups.restored(wanted) == bought + 2
 
 
+def test_the_programs_are_those_of_the_servers_release_where_debian_has_them(backups: Backups) -> None:
+    """PATH has pg_basebackup, and not pg_verifybackup. Of that, other releases are there too."""
+    debian, programs = backups.folder / "debian", backups.folder / "programs"
+    programs.mkdir()
+    (programs / "pg_basebackup").symlink_to(pg_basebackup())
+    path = f"{programs}:/usr/local/bin:/usr/bin:/bin"
+    for release in ("9", "99"):
+        (debian / release / "bin").mkdir(parents=True)
+        (debian / release / "bin" / "pg_verifybackup").symlink_to("/bin/false")
+    ours = debian / str(backups.server.ask("SHOW server_version")).partition(".")[0]
+    ours.mkdir()
+    (ours / "bin").symlink_to(pg_basebackup().parent)
+    for name in ("base-backup.sh", "restore.sh"):
+        script = Path(shutil.copy(backups.scripts / name, backups.scripts / f"debian-{name}"))
+        script.write_text(script.read_text().replace("/usr/lib/postgresql", str(debian)))
+    restored = backups.folder / "restored-on-debian"
+    restore = ("debian-restore.sh", backups.place, "2099-01-01", str(restored))
+
+    # When all releases are installed, then a backup is made and restored
+    for done in (backups.run("debian-base-backup.sh", backups.place, PATH=path), backups.run(*restore, PATH=path)):
+        assert done.returncode == 0, done.stderr
+
+    # When none is, then both scripts say so before they do anything
+    shutil.rmtree(debian)
+    shutil.rmtree(restored)
+    kept = names_in(backups.folder / "kept" / "base")
+    for done in (backups.run("debian-base-backup.sh", backups.place, PATH=path), backups.run(*restore, PATH=path)):
+        assert done.returncode == 1
+        assert "pg_verifybackup" in done.stderr
+    assert names_in(backups.folder / "kept" / "base") == kept
+    assert not restored.exists()
+
+
 def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if not path.name.endswith(".complete")}
 
