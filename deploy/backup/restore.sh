@@ -2,9 +2,19 @@
 # Restores PostgreSQL as it was at a moment:  restore.sh PLACE '2026-11-24 10:15:00+08' NEW_DATA_DIRECTORY
 # PLACE is that of base-backup.sh. The directory must not exist; its parent must. Start PostgreSQL on it afterwards: it
 # reads the log up to the moment, and then takes writes. Stop web, workers and beat before.
+# The moment `latest` is the end of the log. A restored server writes the log on as a new timeline, and the next restore
+# follows the newest one. TIMELINE (1, 2 …) follows another: to a moment that a restore before left out.
 set -eu
 place=$1 moment=$2 directory=$3
-wanted=$(date -u -d "$moment" +%Y-%m-%dT%H%M%SZ)
+timeline=${TIMELINE:-}
+case $moment in
+latest) wanted=latest target= goal="its end" ;; # Sorts after each name of a backup.
+*)
+    wanted=$(date -u -d "$moment" +%Y-%m-%dT%H%M%SZ) goal=$moment
+    target="recovery_target_time = '$moment'
+recovery_target_action = 'promote'"
+    ;;
+esac
 
 # A file of a base backup, or the one beside it.
 kept() {
@@ -23,6 +33,11 @@ ended() {
     esac
 }
 
+# Whether the backup's timeline, which its label names, can lead to the wanted one.
+leads_on() {
+    [ -z "$timeline" ] || [ "$(kept "$1/backup_label" | sed -n 's/^START TIMELINE: //p')" -le "$timeline" ]
+}
+
 case $place in
 *:*) names=$(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p') ;;
 *) names=$(ls "$place/base" | sed '/\.complete$/d') ;;
@@ -30,13 +45,13 @@ esac
 found=
 # The newest first: a backup that was being made at the moment is not consistent before its end.
 for each in $(echo "$names" | sort -r); do
-    if [ "$each" \< "$wanted" ] && [ "$(ended "$each")" \< "$wanted" ]; then
+    if [ "$each" \< "$wanted" ] && [ "$(ended "$each")" \< "$wanted" ] && leads_on "$each"; then
         found=$each
         break
     fi
 done
 if [ -z "$found" ]; then
-    echo "No base backup had ended before $moment." >&2
+    echo "No base backup that had ended leads to $moment${timeline:+ on timeline $timeline}." >&2
     exit 1
 fi
 # Debian has PostgreSQL's programs in a directory for each release, and this one not in PATH.
@@ -67,9 +82,9 @@ pg_verifybackup --no-parse-wal "$directory"
 cat >>"$directory/postgresql.auto.conf" <<END
 # Of restore.sh
 restore_command = '$fetch'
-recovery_target_time = '$moment'
-recovery_target_action = 'promote'
+recovery_target_timeline = '${timeline:-latest}'
+$target
 recovery_end_command = 'sed -i ''/^# Of restore.sh/,\$d'' postgresql.auto.conf'
 END
 touch "$directory/recovery.signal"
-echo "$directory is the base backup $found; PostgreSQL reads the log up to $moment when it starts."
+echo "$directory is the base backup $found; PostgreSQL reads the log up to $goal when it starts."

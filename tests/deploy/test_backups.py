@@ -63,16 +63,22 @@ class Backups:
         self.server.tell("SELECT pg_sleep(0.01)")
         return moment
 
-    def archive(self) -> None:
+    def archive(self, server: OwnPostgres | None = None) -> None:
         """Until the place has all that was written so far."""
-        self.server.tell("SELECT pg_switch_wal()")
+        server = server or self.server
+        server.tell("SELECT pg_switch_wal()")
         archived = "SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver"
-        wait_until(lambda: bool(self.server.ask(archived)), seconds_max=90)
+        wait_until(lambda: bool(server.ask(archived)), seconds_max=90)
 
-    def restored(self, moment: str) -> int:
+    def restored(self, moment: str, **environment: str) -> int:
         """How many rows a server has that was restored to the moment."""
+        with self.restored_server(moment, **environment) as server:
+            return int(server.ask(COUNT))
+
+    @contextmanager
+    def restored_server(self, moment: str, **environment: str) -> Iterator[OwnPostgres]:
         directory = self.folder / f"restored-{time.time_ns()}"
-        done = self.run("restore.sh", self.place, moment, str(directory))
+        done = self.run("restore.sh", self.place, moment, str(directory), **environment)
         assert done.returncode == 0, done.stderr
         server = OwnPostgres(directory, source_url=None)
         try:
@@ -81,7 +87,7 @@ class Backups:
             assert "archive_command" in kept
             assert "recovery_target" not in kept, "a standby of this server would stop at the moment too"
             assert "restore_command" not in kept
-            return int(server.ask(COUNT))
+            yield server
         finally:
             server.stop()
 
@@ -225,6 +231,29 @@ def test_the_programs_are_those_of_the_servers_release_where_debian_has_them(bac
         assert "pg_verifybackup" in done.stderr
     assert names_in(backups.folder / "kept" / "base") == kept
     assert not restored.exists()
+
+
+def test_a_second_restore_finds_what_the_first_one_left_out(backups: Backups) -> None:
+    """The last of this file: from here on the place has the log of a restored server too."""
+    # Given a restore that went too far back, whose server has sold since and made a backup
+    assert backups.run("base-backup.sh", backups.place).returncode == 0
+    time.sleep(1.1)
+    bought = int(backups.server.ask(COUNT))
+    too_far = backups.buy(2)
+    wanted = backups.buy(4)
+    backups.buy(8)
+    backups.archive()
+    with backups.restored_server(too_far) as server:
+        server.tell("INSERT INTO bought SELECT generate_series(1, 16)")
+        backups.archive(server)
+        port = str(urlsplit(server.url).port)
+        assert backups.run("base-backup.sh", backups.place, PGPORT=port).returncode == 0
+        backups.archive(server)
+
+    # Then all of that server comes back, and on the former timeline what it lacks: a moment, and all
+    assert backups.restored("latest") == bought + 2 + 16
+    assert backups.restored(wanted, TIMELINE="1") == bought + 6
+    assert backups.restored("latest", TIMELINE="1") == bought + 14
 
 
 def names_in(folder: Path) -> set[str]:
