@@ -50,7 +50,25 @@ def test_a_lasting_service_is_restarted_without_end(path: Path) -> None:
     unit = read_unit(path)
     assert values_of(unit, "Service", "Restart") == ["always"]
     assert values_of(unit, "Unit", "PartOf") == ["stampede.target"]
-    assert values_of(unit, "Install", "WantedBy") == ["stampede.target"]
+    # The target wants its units by name. A host that enables a unit without the target starts it too.
+    assert values_of(unit, "Install", "WantedBy") == ["multi-user.target"]
+
+
+@pytest.mark.parametrize(
+    "enabled",
+    [
+        pytest.param(["stampede.target"], id="the whole shop"),
+        pytest.param(["stampede-web@8001.service", "stampede-web@8002.service"], id="web alone"),
+        pytest.param(["stampede-worker@drain.service", "stampede-beat@2.service"], id="workers and a beat"),
+    ],
+)
+def test_what_a_host_enables_starts_with_it(enabled: list[str], tmp_path: Path) -> None:
+    systemctl = program("systemctl", package="Debian: apt install systemd")
+    units = tmp_path / "etc" / "systemd" / "system"
+    shutil.copytree(SYSTEMD, units)
+    check(systemctl, f"--root={tmp_path}", "enable", *enabled)
+    started = units / "multi-user.target.wants"
+    assert sorted(path.name for path in started.iterdir()) == sorted(enabled)
 
 
 @pytest.mark.parametrize("name", ["worker", "beat"])
