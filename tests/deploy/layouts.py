@@ -81,7 +81,7 @@ def read_environment_file(path: Path) -> dict[str, str]:
     """NAME=value lines; empty if there is no such file."""
     lines = path.read_text().splitlines() if path.exists() else []
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    return {name: value for name, _, value in pairs}
+    return {name: value.strip('"') for name, _, value in pairs}
 
 
 LAYOUTS = {"compose": compose_commands, "kubernetes": kubernetes_commands, "systemd": systemd_commands}

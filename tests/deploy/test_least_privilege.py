@@ -241,6 +241,17 @@ def test_a_replica_follows_with_the_user_that_is_meant_for_it(server_directory: 
         wait_until(lambda: replica.client.info("replication")["master_link_status"] == "up", seconds_max=20)
 
 
+def test_an_operator_changes_the_settings_of_the_runbook_and_sees_no_key(store: OwnStore) -> None:
+    url = store.url.replace("redis://:", "redis://operator:")
+    assert "valkey-cli --user operator " in (ROOT / "docs" / "runbook.md").read_text()
+    with Redis.from_url(url) as client:
+        for name in ("maxmemory", "min-replicas-to-write", "appendfsync"):
+            [value] = client.config_get(name).values()
+            assert client.config_set(name, value), name
+        assert client.info("replication")["role"] == "master"
+    assert_refused(url, "GET seckill:{1}:item", "KEYS *", "FLUSHALL", "SHUTDOWN", "REPLICAOF NO ONE", "ACL LIST")
+
+
 def test_a_health_check_needs_no_password_and_can_do_nothing_else(store: OwnStore) -> None:
     url = store.url.replace("redis://:", "redis://health:")
     with Redis.from_url(url) as client:

@@ -5,8 +5,9 @@ import shlex
 
 from django.core.management import get_commands, load_command_class
 
-from tests.deploy.layouts import documents
-from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.layouts import compose_commands, documents, kubernetes_commands
+from tests.deploy.programs import DEPLOY, ROOT, check
+from tests.deploy.unit_files import read_unit, values_of
 
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 ENTRIES = {
@@ -37,6 +38,26 @@ def test_the_commands_exist_with_their_options() -> None:
         app = get_commands()[name]
         command = load_command_class(app, name) if isinstance(app, str) else app
         command.create_parser("manage.py", name).parse_args(arguments)
+
+
+def test_commands_run_with_the_environment_of_the_processes() -> None:
+    head = RUNBOOK.partition("## What buyers feel")[0].replace("\\\n", " ")
+    [by_systemd] = re.findall(r"(?m)^systemd-run .+$", head)
+    unit = read_unit(DEPLOY / "systemd" / "stampede-worker@.service")
+    [user], [directory] = (values_of(unit, "Service", name) for name in ("User", "WorkingDirectory"))
+    [state] = values_of(unit, "Service", "Environment")
+    settings = values_of(unit, "Service", "EnvironmentFile")[0]
+    wanted = [f"--uid={user}", f"EnvironmentFile={settings}", f"WorkingDirectory={directory}", state]
+    assert set(wanted) <= set(shlex.split(by_systemd))
+    assert f" {directory}/.venv/bin/python manage.py " in by_systemd
+    [service] = re.findall(r"docker compose -f deploy/compose.yaml exec (\S+) python manage.py", head)
+    assert service in compose_commands()
+    [deployment] = re.findall(r"kubectl exec -it -n stampede deployment/(\S+) -- python manage.py", head)
+    assert deployment in kubernetes_commands()
+
+
+def test_a_shell_can_read_the_example_of_the_environment_too() -> None:
+    check("sh", "-euc", f". {DEPLOY / 'stampede.env.example'}")
 
 
 def test_the_units_exist() -> None:

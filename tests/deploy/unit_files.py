@@ -106,7 +106,8 @@ class Host:
 
 
 def _pairs(path: Path) -> dict[str, str]:
+    """As systemd reads an environment file: a value may stand in quotes."""
     if not path.exists():
         return {}
     lines = (line for line in path.read_text().splitlines() if line and not line.startswith("#"))
-    return {name: value for name, _, value in (line.partition("=") for line in lines)}
+    return {name: value.strip('"') for name, _, value in (line.partition("=") for line in lines)}
