@@ -49,6 +49,7 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
 def test_a_lasting_service_is_restarted_without_end(path: Path) -> None:
     unit = read_unit(path)
     assert values_of(unit, "Service", "Restart") == ["always"]
+    assert values_of(unit, "Unit", "StartLimitIntervalSec") == ["0"]
     assert values_of(unit, "Unit", "PartOf") == ["stampede.target"]
     # The target wants its units by name. A host that enables a unit without the target starts it too.
     assert values_of(unit, "Install", "WantedBy") == ["multi-user.target"]
@@ -69,6 +70,13 @@ def test_what_a_host_enables_starts_with_it(enabled: list[str], tmp_path: Path) 
     check(systemctl, f"--root={tmp_path}", "enable", *enabled)
     started = units / "multi-user.target.wants"
     assert sorted(path.name for path in started.iterdir()) == sorted(enabled)
+
+
+@pytest.mark.parametrize("path", LASTING, ids=lambda path: path.stem)
+def test_a_process_that_restarts_between_two_releases_waits_for_the_new_tables(path: Path) -> None:
+    # It starts too where PostgreSQL does not answer: tests/shop/databases/test_migrations_applied.py
+    commands = values_of(read_unit(path), "Service", "ExecStartPre")
+    assert commands == ["/srv/stampede/.venv/bin/python manage.py migrations_applied"]
 
 
 @pytest.mark.parametrize("name", ["worker", "beat"])

@@ -1,4 +1,4 @@
-"""Says whether PostgreSQL has the tables of this release: the first step of each pod (deploy/kubernetes)."""
+"""Says whether PostgreSQL has the tables of this release: the first step of each pod and unit (deploy/)."""
 
 from queue import Empty, SimpleQueue
 from threading import Thread
