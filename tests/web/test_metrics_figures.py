@@ -2,16 +2,19 @@
 
 import asyncio
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db.models.functions import Now
 from django.test import Client
 from pytest_django import Settings
 
 from orders import tasks
 from orders.life.intake import broken_yeses
+from orders.models import Order
 from orders.repair.reconcile import reconcile
 from seckill.items import item_state
 from seckill.line.waiting_list import sweep_lines
@@ -24,7 +27,7 @@ from seckill.waiting_room.room_ledger import arrive
 from shop.background import sweep_notes
 from shop.background.queued_tasks import QUEUES, known_sweeps
 from shop.celery import app
-from tests.steps.buying import drained, reserve
+from tests.steps.buying import drained, order_of, reserve
 from tests.steps.operating import figure_at
 from tests.steps.shop import goods, make_item
 from tests.steps.waiting import join
@@ -131,6 +134,13 @@ def test_a_yes_that_became_a_rejected_order_is_counted(client: Client, item: Sal
     drained(item)
     broken_yeses.write()
     assert figure_at(client, "stampede_orders_rejected_total") == 1
+
+
+def test_an_order_is_overdue_when_the_sweep_had_time_to_expire_it(client: Client, item: SaleItem, buyer: User) -> None:
+    order_of(item, buyer)
+    for seconds, overdue in ((-10, 0), (5, 0), (40, 1)):
+        Order.objects.update(expires_at=Now() - timedelta(seconds=seconds))
+        assert figure_at(client, "stampede_orders_overdue") == overdue
 
 
 def test_weak_settings_are_judged_by_a_sweep(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
