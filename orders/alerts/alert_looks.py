@@ -85,14 +85,17 @@ def failed_refunds() -> Look:
 
 
 def sales_not_ready() -> Look:
-    """Sales that open within the hour and whose pre-flight, which is repeated by itself, has stops."""
+    """Sales that open within the hour and whose pre-flight, which is repeated by itself, has stops.
+
+    A result from before that hour, such as of a person who looked days ago, says nothing about now.
+    """
     coming = Sale.objects.filter(published_at__isnull=False, opens_at__gt=Now(), opens_at__lte=Now() + BEFORE_OPENING)
     sales = {sale.pk: sale for sale in coming.order_by("pk")}
     results = last_results(sales) if sales else {}
     found = Look(AlertKind.NOT_READY)
     for pk, sale in sales.items():
         result = results.get(pk)
-        if result is None:
+        if result is None or result.at < sale.opens_at - BEFORE_OPENING:
             found.unknown.append(str(pk))
         elif result.stops:
             found.on[str(pk)] = str(sale)

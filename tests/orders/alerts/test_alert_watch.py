@@ -1,10 +1,12 @@
 """Staff are told once of each change: sold out, late orders, differences, failed refunds, sales that are not ready."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.utils import timezone
 from pytest_django import Settings
 
 from orders.alerts.alert_watch import watch
@@ -111,6 +113,19 @@ def test_a_sale_that_is_not_ready_in_the_hour_before(product: Product) -> None:
     assert said() == []
     was_checked(item.sale)
     assert said() == ["Stampede: Ready now: Spring sale"]
+
+
+def test_a_sale_that_was_not_ready_two_days_before_is_judged_anew_in_the_hour_before(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = make_item(product, opens_in_seconds=900)
+    stop, real_now = Finding(Verdict.STOP, "No worker.", "Start one."), timezone.now
+    with monkeypatch.context() as then:
+        then.setattr(timezone, "now", lambda: real_now() - timedelta(days=2))
+        was_checked(item.sale, stop)
+    assert said() == []
+    was_checked(item.sale, stop)
+    assert said() == ["Stampede: Opens within the hour and is not ready: Spring sale"]
 
 
 def test_many_at_once_are_one_message(item: SaleItem, buyer: User) -> None:
