@@ -168,7 +168,14 @@ def allowed_weaknesses() -> list[Weakness]:
 
 def advice() -> list[str]:
     """What a manager should know who opens a sale on these stores, and what refuses none. Raises nothing."""
-    if yes_replicas_now() or settings.SECKILL_STORE_DURABILITY:
+    wanted, most = yes_replicas_now(), settings.SECKILL_YES_REPLICAS
+    if wanted < most:
+        text = _(
+            "A yes waits for %(wanted)d replicas, as staff have chosen, and not for %(most)d (SECKILL_YES_REPLICAS): "
+            "the loss of a primary loses the reservations that no replica has."
+        ) % {"wanted": wanted, "most": most}
+        return [outdated_choice() or text]
+    if wanted or settings.SECKILL_STORE_DURABILITY:
         return []
     try:
         values = list(known_settings("min-replicas-to-write"))
@@ -181,6 +188,23 @@ def advice() -> list[str]:
         " store."
     )
     return [text] if len(values) > 1 and "0" in values else []
+
+
+def outdated_choice() -> str:
+    """Asks to take the choice of fewer replicas back once as many as are set are connected. Raises nothing."""
+    wanted, most = yes_replicas_now(), settings.SECKILL_YES_REPLICAS
+    if wanted >= most:
+        return ""
+    try:
+        if any(good_replicas(member) < most for member in all_members() if member.primary):
+            return ""
+    except StoreUnreachable:
+        return ""
+    return _(
+        "A yes waits for %(wanted)d replicas, as staff have chosen, but %(most)d are connected again. Set "
+        "min-replicas-to-write %(most)d on each server of the reservation store, and take the choice back: manage.py "
+        "yes_replicas --as-set"
+    ) % {"wanted": wanted, "most": most}
 
 
 def reachable_weaknesses() -> list[Weakness]:
@@ -244,9 +268,29 @@ def weaknesses_of_member(member: Member) -> list[Weakness]:
     if missing := STORE_RULES.keys() - values.keys():
         return [unreadable_settings(answer=f"{', '.join(sorted(missing))}: (nil)")]
     found = weaknesses_in(rules=STORE_RULES, values=values)
-    if yes_replicas_now():
+    wanted = yes_replicas_now()
+    if wanted < settings.SECKILL_YES_REPLICAS:
+        found += weaknesses_of_fewer(member, values)
+    elif wanted:
         found += weaknesses_of_promises(member, values)
     return found
+
+
+def weaknesses_of_fewer(member: Member, values: Mapping[str, str]) -> list[Weakness]:
+    """Why a primary refuses each yes although staff have chosen fewer replicas than SECKILL_YES_REPLICAS.
+
+    Another primary may have all of its replicas, and the setting for them.
+    """
+    if not member.primary:
+        return []
+    wanted, least, count = yes_replicas(), int(values.get("min-replicas-to-write", 0)), good_replicas(member)
+    if count >= max(wanted, least):
+        return []
+    text = _(
+        "A yes waits for %(wanted)d replicas, as staff have chosen, and min-replicas-to-write of this primary is "
+        "“%(least)d”. It has %(count)d replicas, so it refuses each reservation: neither number may be higher."
+    ) % {"wanted": wanted, "least": least, "count": count}
+    return [Weakness(setting="min-replicas-to-write", value=str(least), text=text)]
 
 
 def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[Weakness]:
@@ -296,6 +340,12 @@ def weaknesses_of_choice() -> list[Weakness]:
         ) % {"value": min(delays), "needed": DOWN_AFTER_MS_MIN}
         found.append(Weakness(setting="down-after-milliseconds", value=str(min(delays)), text=text))
     return found
+
+
+def good_replicas(member: Member) -> int:
+    """How many replicas a primary has. With min-replicas-to-write it says itself which of them are not frozen."""
+    replication = ask_member(lambda client: client.info("replication"), client=member.client)
+    return int(replication.get("min_slaves_good_slaves", len(list(online_replicas(replication)))))
 
 
 def known_settings(name: str) -> Iterator[str]:

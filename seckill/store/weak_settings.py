@@ -7,7 +7,7 @@ from collections import Counter
 
 from django.core.cache import cache
 
-from seckill.store.durability import JUDGED_SETTINGS, find_weaknesses
+from seckill.store.durability import JUDGED_SETTINGS, find_weaknesses, outdated_choice
 
 RESULT_KEY = "seckill.store.weak_settings"
 
@@ -18,6 +18,8 @@ def judge_settings() -> int:
     Raises StoreUnreachable and database errors.
     """
     found = Counter(weakness.setting for weakness in find_weaknesses())
+    if outdated_choice():
+        found["replicas"] += 1
     cache.set(RESULT_KEY, dict(found), timeout=None)
     return found.total()
 

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from seckill.changes.replica_choice import choose
 from seckill.store.client import StoreUnreachable
-from seckill.store.durability import weaknesses_of_store
+from seckill.store.durability import outdated_choice, weaknesses_of_store
 from seckill.store.yes_replicas import yes_replicas_now
 
 
@@ -17,7 +17,8 @@ class Command(BaseCommand):
     help = (
         "Shows how many replicas a yes waits for, or chooses fewer than SECKILL_YES_REPLICAS while one is lost: all "
         "processes follow within seconds, without a restart. The choice is kept with its reason (admin: choices of "
-        "replicas). The servers' min-replicas-to-write must have the same number; what does not fit is listed."
+        "replicas). The servers' min-replicas-to-write must have the same number; what does not fit is listed, and "
+        "when the choice can be taken back."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -40,5 +41,5 @@ class Command(BaseCommand):
         except StoreUnreachable as error:
             self.stdout.write(f"The reservation store does not answer: {error}")
             return
-        for weakness in weaknesses:
-            self.stdout.write(weakness.text)
+        for text in filter(None, [*(weakness.text for weakness in weaknesses), outdated_choice()]):
+            self.stdout.write(text)

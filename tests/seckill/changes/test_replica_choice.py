@@ -1,6 +1,7 @@
 """A replica is lost: staff choose how many a yes waits for, and all processes follow without a restart."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from seckill.models import ReplicaChoice, SaleItem
 from seckill.outcomes import Outcome
 from seckill.store import yes_replicas
 from seckill.store.client import StoreUnreachable
+from tests.own_store import as_reservation_store, running
 from tests.steps.buying import reserve, told
 from tests.steps.operating import run_command
 from tests.steps.staff import employee
@@ -130,6 +132,15 @@ def test_the_command_says_what_is_wrong_and_what_is_still_to_do() -> None:
     with pytest.raises(CommandError, match="0 to 1 replicas"):
         run_command("yes_replicas", "3", "--reason", "no")
     assert "min-replicas-to-write" in run_command("yes_replicas"), "the server of the tests has no such setting"
+
+
+def test_the_command_names_a_primary_that_refuses_each_yes_in_spite_of_the_choice(tmp_path: Path) -> None:
+    with running(tmp_path) as own_store, as_reservation_store(own_store):
+        own_store.client.config_set("min-replicas-to-write", 1)
+        said = run_command("yes_replicas", "0", "--reason", "replica lost")
+        assert "min-replicas-to-write of this primary is “1”. It has 0 replicas" in said
+        own_store.client.config_set("min-replicas-to-write", 0)
+        assert "min-replicas-to-write" not in run_command("yes_replicas")
 
 
 def test_where_a_yes_waits_for_none_there_is_nothing_to_read(settings: Settings, monkeypatch: Any) -> None:

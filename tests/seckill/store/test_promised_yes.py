@@ -13,6 +13,7 @@ from pytest_django import Settings
 from orders.api.reservation_status import find_status
 from orders.life import lifecycle
 from seckill import ledger
+from seckill.changes.replica_choice import choose
 from seckill.items import holdings
 from seckill.ledger_words import Joined
 from seckill.line import line_ledger
@@ -25,6 +26,8 @@ from seckill.store.barrier import PinnedConnection
 from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause
 from seckill.store.keys import keys_of
+from seckill.store.weak_settings import judge_settings, weak_servers
+from seckill.store.yes_replicas import publish
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.local.stores.store_node import StoreNode
 from tests.own_store import as_reservation_store
@@ -50,6 +53,14 @@ def item(sentinel_store: SentinelStore, settings: Settings) -> Iterator[SaleItem
         yield sale_of(1)[0]
     for node in sentinel_store.nodes:
         node.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+
+
+@pytest.fixture
+def chosen_0(item: SaleItem) -> Iterator[None]:
+    """Staff have chosen that a yes waits for none."""
+    choose(replicas=0, reason="replica lost")
+    yield
+    publish(None)
 
 
 @contextmanager
@@ -162,6 +173,35 @@ def test_a_store_without_enough_replicas_opens_no_sale(
     assert found == {("min-replicas-to-write", "1"), ("replicas", "1")}
     with pytest.raises(CannotPublish, match="SECKILL_YES_REPLICAS"):
         sale_of(1)
+
+
+def test_a_choice_of_fewer_replicas_is_warned_of_while_it_is_in_force(
+    sentinel_store: SentinelStore, item: SaleItem, chosen_0: None
+) -> None:
+    # Given a replica that is lost, and a primary that refuses writes without it
+    replica = sentinel_store.replica_of(sentinel_store.primary())
+    sentinel_store.kill(replica)
+    wait_until(lambda: [found.value for found in durability.weaknesses_of_store()] == ["1"], seconds_max=30)
+    assert told(item) == Outcome.UNAVAILABLE
+    for node in sentinel_store.nodes:
+        if node is not replica:
+            node.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+
+    # Then the sale goes on, and a manager is told of the choice
+    assert durability.weaknesses_of_store() == []
+    assert told(item) == Outcome.RESERVED
+    [advice] = durability.advice()
+    assert "as staff have chosen, and not for 1" in advice
+    judge_settings()
+    assert weak_servers()["replicas"] == 0
+
+    # When the replica is back, then it is time to take the choice back
+    sentinel_store.restart(replica)
+    wait_until(lambda: "connected again" in durability.advice()[0], seconds_max=60)
+    judge_settings()
+    assert weak_servers()["replicas"] == 1
+    choose(replicas=None, reason="replica is back")
+    assert durability.advice() == []
 
 
 def test_all_yeses_of_one_turn_wait_together(sentinel_store: SentinelStore, item: SaleItem) -> None:
