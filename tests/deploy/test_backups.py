@@ -70,15 +70,16 @@ class Backups:
         archived = "SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver"
         wait_until(lambda: bool(server.ask(archived)), seconds_max=90)
 
-    def restored(self, moment: str, **environment: str) -> int:
-        """How many rows a server has that was restored to the moment."""
-        with self.restored_server(moment, **environment) as server:
+    def restored(self, moment: str, *, timeline: str = "1") -> int:
+        """How many rows a server has that was restored to the moment, by the log of `server` or of another timeline."""
+        with self.restored_server(moment, timeline=timeline) as server:
             return int(server.ask(COUNT))
 
     @contextmanager
-    def restored_server(self, moment: str, **environment: str) -> Iterator[OwnPostgres]:
+    def restored_server(self, moment: str, *, timeline: str = "1") -> Iterator[OwnPostgres]:
+        """It writes to the place too, so the newest timeline of the place may be its own."""
         directory = self.folder / f"restored-{time.time_ns()}"
-        done = self.run("restore.sh", self.place, moment, str(directory), **environment)
+        done = self.run("restore.sh", self.place, moment, str(directory), TIMELINE=timeline)
         assert done.returncode == 0, done.stderr
         server = OwnPostgres(directory, source_url=None)
         try:
@@ -234,7 +235,6 @@ def test_the_programs_are_those_of_the_servers_release_where_debian_has_them(bac
 
 
 def test_a_second_restore_finds_what_the_first_one_left_out(backups: Backups) -> None:
-    """The last of this file: from here on the place has the log of a restored server too."""
     # Given a restore that went too far back, whose server has sold since and made a backup
     assert backups.run("base-backup.sh", backups.place).returncode == 0
     time.sleep(1.1)
@@ -251,9 +251,9 @@ def test_a_second_restore_finds_what_the_first_one_left_out(backups: Backups) ->
         backups.archive(server)
 
     # Then all of that server comes back, and on the former timeline what it lacks: a moment, and all
-    assert backups.restored("latest") == bought + 2 + 16
-    assert backups.restored(wanted, TIMELINE="1") == bought + 6
-    assert backups.restored("latest", TIMELINE="1") == bought + 14
+    assert backups.restored("latest", timeline="") == bought + 2 + 16
+    assert backups.restored(wanted, timeline="1") == bought + 6
+    assert backups.restored("latest", timeline="1") == bought + 14
 
 
 def names_in(folder: Path) -> set[str]:
