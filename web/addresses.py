@@ -14,6 +14,8 @@ from shop.languages.page_language import OTHER_LANGUAGES, path_in
 
 # Routes take longer numbers too, which no row has; these calls are left to the views.
 ITEM_CALL = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes|queue)/")
+# Of the longest path that it matches.
+ITEM_CALL_LENGTH_MAX = len("/api/v1/sale-items/") + 15 + len("/reservations/")
 STATUS = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
 ME = "/api/v1/me/"
 # For the lanes of threads, with any number.

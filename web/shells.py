@@ -54,6 +54,8 @@ RENDERING_THREADS = KNOWN_THREADS + NEW_THREADS
 # Pages that are being rendered or wait for a thread. Beyond it, visitors get the last good page, however old it may
 # be, or without one an answer of Django's own threads.
 KNOWN_RENDERINGS_MAX, NEW_RENDERINGS_MAX = 50, 20
+# Of a host name and its port. Answers of the API are kept by it, and Django takes a port of any length.
+HOST_LENGTH_MAX = 253 + len(":65535")
 # These headers belong to one request, so they are not repeated to others.
 OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
 
@@ -270,7 +272,7 @@ def is_for_memory(method: str, host: str, headers: Headers) -> bool:
     """Whether Django would give the page, and not refuse the method or the host, or redirect to TLS."""
     if setting("SECURE_SSL_REDIRECT") and headers.get("x-forwarded-proto") != "https":
         return False
-    return method in ("GET", "HEAD") and is_own_host(host)
+    return method in ("GET", "HEAD") and len(host) <= HOST_LENGTH_MAX and is_own_host(host)
 
 
 @lru_cache(maxsize=100)

@@ -16,6 +16,8 @@ PATTERN = re.compile(
     r"\.(?P<signature>[A-Za-z0-9_-]{43})",
     re.ASCII,
 )
+# Of the longest token. Longer texts need not be looked at.
+LENGTH_MAX = len("q1") + 15 + 19 + 10 + 43 + len("....")
 
 
 class PlaceToken(NamedTuple):

@@ -209,6 +209,7 @@ def test_without_a_last_page_django_itself_answers_when_rendering_hangs(
         ("/", "OPTIONS", HOST),
         ("/", "GET", "evil.example"),
         ("/", "GET", ""),
+        ("/", "GET", f"localhost:{'0' * 1000}"),
         ("/", "GET", "a\nb"),
     ],
 )

@@ -22,7 +22,7 @@ from seckill.passes.passes import item_id_of
 from seckill.waiting_room import place_tokens
 from seckill.waiting_room.place_tokens import PlaceToken
 from shop.configuration.quick_setting import setting
-from web.addresses import ITEM_CALL, ME, STATUS
+from web.addresses import ITEM_CALL, ITEM_CALL_LENGTH_MAX, ME, STATUS
 from web.wsgi_request import REPEATED
 
 # `{}` and `{"units": 1}` as programs write them. Any other valid JSON is for the view.
@@ -107,7 +107,7 @@ class OrdinaryCall:
 
 def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> OrdinaryCall | None:
     """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
-    asked = item_call_at(path)
+    asked = item_call_at(path) if len(path) <= ITEM_CALL_LENGTH_MAX else None
     if asked is None:
         if path == ME:
             return read_me_call(scope, headers, body)
@@ -132,7 +132,7 @@ def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> Or
 
 def read_live_question(scope: Any, path: str, headers: dict[str, str]) -> LiveQuestion | None:
     """What an ordinary call without a body asks; None if it does not ask for live figures."""
-    asked = item_call_at(path)
+    asked = item_call_at(path) if len(path) <= ITEM_CALL_LENGTH_MAX else None
     kind = asked[0].get(scope.method) if asked else None
     if asked is None or kind not in LIVE_KINDS or "content-length" in headers or not is_ordinary(scope, headers):
         return None
@@ -173,6 +173,7 @@ def read_me_call(scope: Any, headers: dict[str, str], body: bytes) -> OrdinaryCa
     return OrdinaryCall(Kind.ME, int(query[1] or 0), (*context_of(scope, headers), who), scope=scope)
 
 
+# Paths of any length would be remembered, so callers compare the length first.
 @lru_cache(maxsize=1_000)
 def item_call_at(path: str) -> tuple[Mapping[str, Kind], int] | None:
     """The kinds of calls at the path of an item or a sale, by method; and its id. None for other paths."""
@@ -230,11 +231,26 @@ def read_pass(authorization: str) -> passes.Pass | None:
 def read_place(headers: dict[str, str]) -> PlaceToken | None:
     """The token of a place in a waiting room, if it is valid."""
     scheme, _space, text = headers.get("authorization", "").partition(" ")
-    return known_place(text) if scheme == "Place" and headers.get("accept") in ACCEPT else None
+    if scheme != "Place" or len(text) > place_tokens.LENGTH_MAX or headers.get("accept") not in ACCEPT:
+        return None
+    try:
+        return known_place(text)
+    except PlaceInvalid:
+        return None
+
+
+class PlaceInvalid(Exception):
+    """The text is not a token of this shop."""
 
 
 # A page asks for its place again and again, and a signature takes longer than all the rest of reading the call.
-known_place = lru_cache(maxsize=20_000)(place_tokens.read)
+@lru_cache(maxsize=20_000)
+def known_place(text: str) -> PlaceToken:
+    """Raises PlaceInvalid, which is not remembered: anybody can send such texts."""
+    place = place_tokens.read(text)
+    if place is None:
+        raise PlaceInvalid
+    return place
 
 
 def is_json(headers: dict[str, str], body: bytes) -> bool:

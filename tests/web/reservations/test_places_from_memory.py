@@ -10,7 +10,9 @@ from seckill.waiting_room import place_tokens
 from seckill.waiting_room.presence import presence, read_present
 from shop.times.timestamps import now_ms
 from tests.steps.waiting_room import ask_place, joined, open_now, place_of
-from tests.web.reservations.shadow import Shadow
+from tests.web.reservations.shadow import Scope, Shadow, read_call
+from web.addresses import ITEM_CALL_LENGTH_MAX
+from web.reservations.calls import item_call_at, known_place
 
 pytestmark = pytest.mark.django_db
 
@@ -71,3 +73,35 @@ def test_a_question_that_memory_answers_is_noted_as_presence(waiting: SaleItem, 
     presence.write()
     is_present = read_present(sale_id=waiting.sale_id, now_ms=now_ms())
     assert (is_present(0), is_present(1), is_present(100_000)) == (True, False, False)
+
+
+def asked_with(text: str) -> bool:
+    """Whether memory reads the text as a token of sale 7."""
+    headers = {"authorization": f"Place {text}"}
+    return read_call(Scope("GET", "/api/v1/sales/7/queue/", headers=headers)) is not None
+
+
+def test_a_process_remembers_valid_tokens_alone() -> None:
+    known_place.cache_clear()
+    token = place_tokens.issue(sale_id=7, account_id=1, arrival=0)
+    for number in range(10):
+        assert asked_with(token)
+        assert not asked_with(f"{token[:-2]}{number:02}")
+        assert not asked_with(token + "x" * 1000 * number + "x")
+    assert known_place.cache_info().currsize == 1
+
+
+def test_the_longest_token_is_read_from_memory() -> None:
+    longest = place_tokens.issue(sale_id=10**15 - 1, account_id=10**19 - 1, arrival=10**10 - 1)
+    assert len(longest) == place_tokens.LENGTH_MAX
+    headers = {"authorization": f"Place {longest}"}
+    assert read_call(Scope("GET", f"/api/v1/sales/{10**15 - 1}/queue/", headers=headers))
+
+
+def test_a_process_remembers_no_long_paths() -> None:
+    item_call_at.cache_clear()
+    longest = f"/api/v1/sale-items/{10**15 - 1}/reservations/"
+    assert len(longest) == ITEM_CALL_LENGTH_MAX
+    for path in (longest, f"{longest}x", "/x" * 1000):
+        read_call(Scope("POST", path))
+    assert item_call_at.cache_info().currsize == 1
