@@ -20,8 +20,7 @@ def bare_environ(*, method: str, path: str, server_name: str, server_port: str) 
     return {
         "REQUEST_METHOD": method,
         "SCRIPT_NAME": "",
-        # PEP 3333 wants each byte as one character.
-        "PATH_INFO": path.encode(errors="replace").decode("latin-1"),
+        "PATH_INFO": as_bytes(path),
         "QUERY_STRING": "",
         "SERVER_NAME": server_name,
         "SERVER_PORT": server_port,
@@ -35,6 +34,11 @@ def bare_environ(*, method: str, path: str, server_name: str, server_port: str) 
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
     }
+
+
+def as_bytes(text: str) -> str:
+    """Each byte of it as one character, as PEP 3333 wants them."""
+    return text.encode(errors="replace").decode("latin-1")
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -62,7 +66,7 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     """The WSGI environment (PEP 3333) without a body."""
     server_name, _colon, server_port = scope.server.rpartition(":")
     environ = bare_environ(method=scope.method, path=scope.path, server_name=server_name, server_port=server_port)
-    environ["QUERY_STRING"] = scope.query_string
+    environ["QUERY_STRING"] = as_bytes(scope.query_string)
     environ["SERVER_PROTOCOL"] = f"HTTP/{scope.http_version}"
     environ["REMOTE_ADDR"] = scope.client.rpartition(":")[0].strip("[]")
     environ["wsgi.url_scheme"] = scope.scheme

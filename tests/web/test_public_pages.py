@@ -3,7 +3,8 @@
 import gzip
 import time
 from contextlib import closing
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
+from socket import create_connection
 from urllib.parse import urlsplit
 
 import pytest
@@ -85,6 +86,16 @@ def test_a_search_from_memory_is_what_django_gives(live_shop: str, item: SaleIte
                 assert answer.headers["ETag"].replace("-gzip", "") == of_django.headers["ETag"].removeprefix("W/")
         known = ask(live_shop, path, if_none_match=answer.headers["ETag"])
         assert (known.status, known.body) == (304, b"")
+
+
+def test_a_search_whose_letters_the_browser_has_not_encoded_is_answered(live_shop: str, item: SaleItem) -> None:
+    address = urlsplit(live_shop)
+    with closing(create_connection((address.hostname or "", address.port or 0), 20)) as client:
+        client.sendall(f"GET /search/?q=龙井 HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+        answer = HTTPResponse(client)
+        answer.begin()
+        assert answer.status == 200
+        assert "龙井" in answer.read().decode()
 
 
 def text_of(answer: Reply) -> bytes:

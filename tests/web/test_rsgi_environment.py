@@ -39,6 +39,10 @@ def test_path_and_query() -> None:
     assert seen.GET.dict() == {"page": "2", "name": "茶"}
 
 
+def test_a_query_with_letters_as_they_are_is_read_as_an_encoded_one() -> None:
+    assert request("/search/", query_string="q=茶é").GET.dict() == {"q": "茶é"}
+
+
 @pytest.mark.parametrize(
     ("client", "address"), [("192.0.2.7:50123", "192.0.2.7"), ("[2001:db8::7]:50123", "2001:db8::7")]
 )
