@@ -24,6 +24,7 @@ from django.utils.translation import gettext as _
 from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
 
 from shop.background.faults import Faults
+from shop.http.base_view import LengthRequired
 from shop.http.endpoints import ENDPOINT, OTHER, endpoint_seconds
 from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
@@ -101,7 +102,9 @@ class FrontDoor:
                     self._faults.report("pages_failed")
             if answer is None:
                 length = headers.get("content-length", "")
-                if length.isdecimal() and length != "0":
+                is_announced = length.isdecimal() and length != "0"
+                # Under HTTP/2 a body may come that no header announces.
+                if is_announced or (not length and scope.method != "GET" and scope.http_version == "2"):
                     answer = await self._answer_with_body(scope, path, headers, protocol)
                 else:
                     call = self._hot_lane.read(scope, path, headers, b"")
@@ -116,11 +119,15 @@ class FrontDoor:
     async def _answer_with_body(
         self, scope: Scope, path: str, headers: dict[str, str], protocol: HTTPProtocol
     ) -> RawAnswer:
-        """The answer to a request with a body. Raises ProtocolClosed."""
-        taken = 0
+        """The answer to a request with a body, or with none that is announced. Raises ProtocolClosed."""
+        taken, body = 0, b""
         try:
-            taken = self._bodies.take(path, length=int(headers["content-length"]))
-            body, began_s = await self._bodies.receive(protocol), perf_counter()
+            if length := headers.get("content-length"):
+                taken = self._bodies.take(path, length=int(length))
+                body = await self._bodies.receive(protocol)
+            else:
+                await self._bodies.refuse_unannounced(protocol)
+            began_s = perf_counter()
             call = self._hot_lane.read(scope, path, headers, body)
             answer = self._now(call, scope, began_s) if call else None
             return answer or await self._answer_to(call, scope, body, began_s)
@@ -261,6 +268,9 @@ def refusal_of(status: int) -> tuple[HttpResponse, str]:
     if status == 413:
         detail = _("The request body is too large.")
         return problem(status=413, code="body_too_large", title=BodyTooLarge.title, detail=detail), detail
+    if status == 411:
+        detail = str(LengthRequired.default_detail)
+        return problem(status=411, code="length_required", title=LengthRequired.title, detail=detail), detail
     if status == 408:
         detail = _("The body of the request was not complete in time. Please send it again.")
         title = _("The request did not arrive in time")

@@ -84,6 +84,19 @@ class Bodies:
         except TimeoutError:
             raise BodyRefused(408) from None
 
+    async def refuse_unannounced(self, protocol: HTTPProtocol) -> None:
+        """Return at the end of a request without a body. Raises BodyRefused where one comes, or no end.
+
+        A body without a length may be of any size, so only its first bytes are received.
+        """
+        try:
+            with self._patience:
+                async for part in protocol:
+                    if part:
+                        raise BodyRefused(411)
+        except TimeoutError:
+            raise BodyRefused(408) from None
+
 
 class Patience:
     """One timer for many short waits at once, where `asyncio.timeout` needs one for each.

@@ -6,16 +6,16 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from orders.payments import inbox, provider_choice
 from orders.payments.provider.interface import Forged, ProviderUnreachable, TooOld
 from orders.payments.provider.names import chosen_providers
 from orders.problem_codes import refusals
+from shop.http.base_view import JsonAPIView
 from shop.http.problems import problem
 
 
-class WebhookView(APIView):
+class WebhookView(JsonAPIView):
     """Messages from a payment provider, signed over the raw body. A repeated one gets 200 again and has no effect."""
 
     authentication_classes = ()
@@ -25,7 +25,10 @@ class WebhookView(APIView):
         request=OpenApiTypes.OBJECT,
         responses={
             200: OpenApiResponse(description="Received; do not send it again."),
-            **refusals("signature_invalid", "signature_expired", "not_found", "body_too_large", "provider_unreachable"),
+            **refusals(
+                *("signature_invalid", "signature_expired", "not_found", "length_required", "body_too_large"),
+                "provider_unreachable",
+            ),
         },
     )
     def post(self, request: Request, provider: str) -> HttpResponse:

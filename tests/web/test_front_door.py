@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -136,6 +136,45 @@ def test_the_memory_of_a_large_body_is_free_after_its_answer(is_gone: bool, leng
     asyncio.run(door.__rsgi__(scope, protocol))  # type: ignore[arg-type]
     assert (protocol.answer is None) == (is_gone and length == LARGE)
     assert door._bodies.taken("/admin/") == 0
+
+
+class Streaming(Protocol):
+    """What granian gives for HTTP/2: nothing says whether a body comes. It ends with an empty part."""
+
+    def __init__(self, parts: list[bytes], *, ends: bool) -> None:
+        super().__init__()
+        self.parts, self.ends = parts, ends
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self.parts:
+            yield part
+        if not self.ends:
+            await asyncio.sleep(60)
+        yield b""
+
+
+@pytest.mark.parametrize(
+    ("parts", "ends", "status"),
+    [
+        ([], True, 200),
+        ([b""], True, 200),
+        ([b'{"units": 3}'], True, 411),
+        ([b"", b"x"], False, 411),
+        ([b""], False, 408),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/sale-items/7/reservations/", "/cart/"])
+def test_a_body_without_a_length_is_refused_under_http_2_and_not_read_as_empty(
+    parts: list[bytes], ends: bool, status: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.bodies.BODY_SECONDS_MAX", 0.1)
+    protocol = Streaming(parts, ends=ends)
+    asyncio.run(front_door().__rsgi__(Scope("POST", path, http_version="2"), protocol))  # type: ignore[arg-type]
+    assert protocol.answer is not None
+    assert protocol.answer[0] == status
+    assert "Connection" not in dict(protocol.answer[1])
+    # A question has no body, so nothing waits for one.
+    told(Scope("GET", path, http_version="2"))
 
 
 class JustTold:

@@ -6,6 +6,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
+from rest_framework.test import APIClient
 
 from orders import tasks
 from orders.life import lifecycle, settlement
@@ -49,6 +50,11 @@ def test_a_message_that_is_forged_or_old_does_nothing(order: Order) -> None:
         assert {answer["Content-Type"] for answer in answers} == {"application/problem+json"}
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
     assert not PaymentEvent.objects.exists()
+
+
+def test_a_message_of_unknown_length_is_411_and_not_one_with_a_wrong_signature() -> None:
+    answer = APIClient().generic("POST", WEBHOOK, HTTP_TRANSFER_ENCODING="chunked")
+    assert (answer.status_code, answer.json()["code"]) == (411, "length_required")
 
 
 def test_webhooks_are_posted_and_each_provider_has_its_own(client: Client) -> None:
