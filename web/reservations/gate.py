@@ -56,8 +56,10 @@ SALES_MAX = 1_000
 # have been added since it was last seen, and a sale may be opened again.
 OFFERED_REMEMBERED_SECONDS = 60.0
 
-# After these answers the gate begins to watch the item.
-WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
+# After these answers to a pass the gate begins to watch the item.
+WATCHED_STATUSES = {201, 409, 410, 503}
+# And after live figures. This is the ETag of none: anybody can ask for any id, and the view may not know the item.
+NO_FIGURES = live_etag(live_body(None, now_ms=0))
 # The header of a repeated yes.
 REPLAYED = ("Idempotent-Replayed", "true")
 OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
@@ -266,8 +268,12 @@ class Gate:
                 # Buyers may no longer see it.
                 self._sales.pop(call.object_id, None)
             return 0.0
-        if call.kind is Kind.ITEM_LIVE and status == 200:
-            self._learn_offered(call.object_id, json.loads(body))
+        if call.kind is Kind.ITEM_LIVE:
+            if status == 200:
+                self._learn_offered(call.object_id, json.loads(body))
+            if status in (200, 304) and ("ETag", NO_FIGURES) not in headers:
+                self._snapshots.watch(call.object_id)
+            return 0.0
         if call.kind is Kind.PLACE:
             self._rooms.watch(call.object_id)
             return 0.0

@@ -20,6 +20,7 @@ from shop.models import Product
 from tests.steps.buying import reserve_by_api
 from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
+from tests.steps.store import store_away
 from tests.web.reservations.lane import asks_units
 from tests.web.reservations.shadow import Scope, Shadow, read_call, read_live_question, scope_of
 from web.reservations.calls import OrdinaryCall
@@ -350,6 +351,32 @@ def test_the_figures_of_a_sale_that_nobody_looked_at_come_back_without_a_view(pr
     shadow.gate.learn(call, (404, [], b""))
     shadow.snapshots.refresh_all()
     assert shadow.gate.answer(call) is None
+
+
+def test_calls_for_ids_that_no_item_has_let_the_gate_watch_nothing(
+    item: SaleItem, shadow: Shadow, settings: LazySettings
+) -> None:
+    def get(item_id: int, **headers: str) -> Any:
+        return APIClient().get(f"/api/v1/sale-items/{item_id}/live/", headers=headers)
+
+    assert get(item.pk + 1).status_code == 404
+    with_stores = store_away(settings)
+    # Then the view knows no item.
+    unknown = get(item.pk + 1)
+    assert (unknown.status_code, unknown.json()["phase"]) == (200, None)
+    assert get(item.pk + 2, if_none_match=unknown["ETag"]).status_code == 304
+    call = read_call(Scope("GET", f"/api/v1/sale-items/{item.pk + 3}/live/"))
+    assert call is not None
+    # Its lane was full.
+    shadow.gate.learn(call, (503, [], b""))
+    assert not shadow.snapshots._asked_s
+    settings.CACHES = with_stores
+    known = get(item.pk)
+    assert known.status_code == 200
+    assert list(shadow.snapshots._asked_s) == [item.pk]
+    shadow.snapshots._asked_s.clear()
+    assert get(item.pk, if_none_match=known["ETag"]).status_code == 304
+    assert list(shadow.snapshots._asked_s) == [item.pk]
 
 
 def test_the_etag_changes_with_the_figures_alone(item: SaleItem, store: Any, shadow: Shadow) -> None:
