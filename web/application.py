@@ -38,7 +38,7 @@ from web.reservations.calls import ENDPOINTS, OrdinaryCall
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells, asked_of
 from web.warm_start import WarmStart
-from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of
+from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of, is_readable
 
 log = structlog.get_logger(__name__)
 
@@ -182,7 +182,9 @@ class FrontDoor:
         return await self._run(scope, lambda: self._hot_lane_or_django(call, scope, body, began_s), call)
 
     async def _run(self, scope: Scope, work: Callable[[], RawAnswer], call: OrdinaryCall | None = None) -> RawAnswer:
-        """The answer from a thread of the request's lane, or a refusal if it has no room."""
+        """The answer from a thread of the request's lane, or a refusal if it has no room or cannot be read."""
+        if not is_readable(scope):
+            return refusal(environ_of(scope), status=400)
         try:
             answer = await self._lane_of(scope).run(work)
             if answer[0] != 500:
@@ -268,6 +270,12 @@ def refusal_of(status: int) -> tuple[HttpResponse, str]:
     if status == 413:
         detail = _("The request body is too large.")
         return problem(status=413, code="body_too_large", title=BodyTooLarge.title, detail=detail), detail
+    if status == 400:
+        detail = _(
+            "One of the headers Cookie, Authorization and X-Forwarded-For contains a character that is not ASCII. In a "
+            "browser, delete the cookies of this shop, then try again."
+        )
+        return problem(status=400, code="bad_request", title=_("Bad request"), detail=detail), detail
     if status == 411:
         detail = str(LengthRequired.default_detail)
         return problem(status=411, code="length_required", title=LengthRequired.title, detail=detail), detail

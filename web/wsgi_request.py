@@ -11,6 +11,8 @@ from granian.rsgi import Scope
 REPEATED = " repeated"
 # Headers that come in several fields from HTTP/2 (RFC 9113, 8.2.3) and from HAProxy behind a CDN; and what joins them.
 IN_PARTS = {"cookie": "; ", "x-forwarded-for": ","}
+# Without these a call is another one: of nobody, or from the address of the proxy.
+NEEDED = ("cookie", "authorization", "x-forwarded-for")
 # Status, headers and body.
 RawAnswer = tuple[int, list[tuple[str, str]], bytes]
 
@@ -60,6 +62,12 @@ def headers_of(scope: Scope) -> dict[str, str]:
     if authority := scope.authority:
         headers["host"] = authority
     return headers
+
+
+def is_readable(scope: Scope) -> bool:
+    """Whether the views get the headers that they need. granian leaves out those with bytes that are not ASCII."""
+    given = scope.headers
+    return not any(given.get(name) is None and name in given for name in NEEDED)
 
 
 def environ_of(scope: Scope) -> dict[str, Any]:

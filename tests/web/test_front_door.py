@@ -221,6 +221,25 @@ def test_a_refusal_at_overload_leaves_the_connection_open(path: str) -> None:
     assert "Retry-After" in dict(headers)
 
 
+class Lossy(dict[str, str]):
+    """Headers of which granian cannot give one."""
+
+    def __init__(self, lost: str) -> None:
+        super().__init__({"host": "localhost", "accept-language": "zh-hans"})
+        self.lost = lost
+
+    def __contains__(self, name: object) -> bool:
+        return name == self.lost or super().__contains__(name)
+
+
+@pytest.mark.parametrize("path", ["/cart/", "/api/v1/me/", "/search/", "/api/v1/sale-items/7/reservations/"])
+@pytest.mark.parametrize("lost", ["cookie", "authorization", "x-forwarded-for", "accept"])
+def test_a_call_whose_header_is_lost_is_not_taken_for_another_one(path: str, lost: str) -> None:
+    status, _headers, body = told(Scope("POST" if "items" in path else "GET", path, "q=tea", Lossy(lost)))
+    assert status == (200 if lost == "accept" else 400)
+    assert path.startswith("/api/") == (b"bad_request" in body) or lost == "accept"
+
+
 @pytest.mark.parametrize("lane", [FullLane, NoDjango])
 def test_a_call_to_reserve_without_an_answer_is_counted_as_an_error(
     lane: type[Lane], monkeypatch: pytest.MonkeyPatch

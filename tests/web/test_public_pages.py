@@ -1,6 +1,7 @@
 """Public pages over HTTP, from the real web server: for whom they are kept, and what they are like without memory."""
 
 import gzip
+import json
 import time
 from contextlib import closing
 from http.client import HTTPConnection, HTTPResponse
@@ -96,6 +97,21 @@ def test_a_search_whose_letters_the_browser_has_not_encoded_is_answered(live_sho
         answer.begin()
         assert answer.status == 200
         assert "龙井" in answer.read().decode()
+
+
+def test_a_header_that_cannot_be_read_is_not_taken_for_none(live_shop: str, buyer: User) -> None:
+    client = Client()
+    client.force_login(buyer)
+    session = f"sessionid={client.cookies['sessionid'].value}"
+    assert ask(live_shop, "/orders/", cookie=session).status == 200
+    for headers in ({"cookie": f"a=\xe9; {session}"}, {"cookie": session, "x_forwarded_for": "\xe9, 192.0.2.1"}):
+        answer = ask(live_shop, "/orders/", **headers)
+        assert answer.status == 400
+        assert b"not ASCII" in answer.body
+    answer = ask(live_shop, "/api/v1/me/", authorization="Bearer \xe9")
+    assert (answer.status, json.loads(answer.body)["code"]) == (400, "bad_request")
+    # Nothing depends on this one.
+    assert ask(live_shop, "/orders/", cookie=session, user_agent="\xe9").status == 200
 
 
 def text_of(answer: Reply) -> bytes:
