@@ -19,8 +19,8 @@ from typing import Any
 
 import structlog
 from django.http import HttpResponse
-from django.utils.translation import get_supported_language_variant, override
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
 
 from shop.background.faults import Faults
@@ -28,15 +28,17 @@ from shop.http.base_view import LengthRequired
 from shop.http.endpoints import ENDPOINT, OTHER, endpoint_seconds
 from shop.http.parsers import BodyTooLarge
 from shop.http.problems import OUTAGE, problem
+from shop.languages.page_language import is_page, language_of_path
 from web.addresses import PUBLIC_ANSWER_BEGINNINGS, endpoint_at
 from web.board.answers import BEGINNING as BOARDS
 from web.board.answers import BoardAnswers
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
 from web.list_answers import ListAnswers, key_of_list
-from web.reservations.calls import ENDPOINTS, OrdinaryCall
+from web.reservations.calls import ENDPOINTS, OrdinaryCall, chosen_language
+from web.reservations.headers import CONTEXT_LENGTH_MAX
 from web.reservations.hot_lane import HotLane
-from web.shells import Shells, asked_of
+from web.shells import Shells, asked_of, language_of
 from web.warm_start import WarmStart
 from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of, is_readable
 
@@ -251,7 +253,7 @@ def begun_at_once(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) 
 
 def refusal(environ: dict[str, Any], *, status: int, is_body_unread: bool = False) -> RawAnswer:
     """The answer to a request that was not given to Django."""
-    with override(language_of(environ)):
+    with override(language_for(environ)):
         response, detail = refusal_of(status)
         if not environ["PATH_INFO"].startswith("/api/"):
             plain = HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8")
@@ -286,10 +288,10 @@ def refusal_of(status: int) -> tuple[HttpResponse, str]:
     return problem(**OUTAGE), str(OUTAGE["detail"])
 
 
-def language_of(environ: dict[str, Any]) -> str:
-    """The language that the client names first, if the shop has it."""
-    first = environ.get("HTTP_ACCEPT_LANGUAGE", "").split(",")[0].split(";")[0].strip().lower()
-    try:
-        return get_supported_language_variant(first)
-    except LookupError:
-        return "en"
+def language_for(environ: dict[str, Any]) -> str:
+    """The language in which Django would answer: the path of a page says it, elsewhere the caller."""
+    if is_page(environ["PATH_INFO"]):
+        return language_of_path(environ["PATH_INFO"])
+    texts = environ.get("HTTP_ACCEPT_LANGUAGE", ""), chosen_language(environ.get("HTTP_COOKIE")) or ""
+    # They are remembered, and clients send texts of any length.
+    return language_of(*(text[:CONTEXT_LENGTH_MAX] for text in texts))

@@ -1,6 +1,7 @@
 """The front door with parts that fail or have no room: the view answers, and connections stay open."""
 
 import asyncio
+import json
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -219,6 +220,26 @@ def test_a_refusal_at_overload_leaves_the_connection_open(path: str) -> None:
     assert status == 503
     assert "Connection" not in dict(headers)
     assert "Retry-After" in dict(headers)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "language"),
+    [
+        ("/zh-hans/cart/", {"accept-language": "en"}, "zh"),
+        ("/cart/", {"accept-language": "zh-CN", "cookie": "django_language=zh-hans"}, "en"),
+        ("/api/v1/me/", {"accept-language": "zh-CN"}, "zh"),
+        ("/api/v1/me/", {"accept-language": "en", "cookie": "a=b; django_language=zh-hans"}, "zh"),
+        ("/admin/", {"accept-language": "fr;q=0.9, zh-Hans;q=0.8", "cookie": "django_language=xx"}, "zh"),
+        ("/api/v1/me/", {"accept-language": "en" + ",zh" * 1000, "cookie": "django_language=" + "x" * 1000}, "en"),
+    ],
+)
+def test_a_refusal_is_in_the_language_of_the_page_or_the_chosen_one(
+    path: str, headers: dict[str, str], language: str
+) -> None:
+    status, _headers, body = told(Scope("GET", path, headers=headers), lane=FullLane)
+    assert status == 503
+    text = json.loads(body)["detail"] if path.startswith("/api/") else body.decode()
+    assert text.isascii() == (language == "en")
 
 
 class Lossy(dict[str, str]):
