@@ -23,7 +23,7 @@ from shop.http.client_address import client_network
 from shop.http.compression import uncompressed
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
-from shop.http.rate_limits import take
+from shop.http.rate_limits import Limit, take_all
 from shop.http.serializers import StrictSerializer
 
 
@@ -55,8 +55,10 @@ class ChallengeView(JsonAPIView):
         buyer_id, network = cast(int, request.user.pk), client_network(request._request)
         if refused := no_pass_now(sale, timezone.now()):
             return refused
-        take(action="challenge", rate=settings.PASS_LIMIT, key=str(buyer_id))
-        take(action="challenge_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
+        take_all(
+            Limit("challenge", settings.PASS_LIMIT, str(buyer_id)),
+            Limit("challenge_by_network", settings.PASS_LIMIT_BY_NETWORK, f"{network}:{item_id}"),
+        )
         try:
             check_account(sale=sale, buyer_id=buyer_id)
         except GuardRefused as error:

@@ -24,7 +24,7 @@ from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale
 from seckill.passes import unpaid_holds
 from shop.configuration.quick_setting import setting
-from shop.http.rate_limits import take
+from shop.http.rate_limits import Limit, take_all
 from shop.times.timestamps import now_ms
 
 # The pass as text: version, item id, buyer id, expiry in seconds since 1970, reservation id, signature.
@@ -76,8 +76,10 @@ def give(
     client's (`client_network`).
     """
     unpaid_holds.check(item_id=item_id, buyer_id=buyer_id)
-    take(action="pass", rate=settings.PASS_LIMIT, key=str(buyer_id))
-    take(action="pass_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
+    take_all(
+        Limit("pass", settings.PASS_LIMIT, str(buyer_id)),
+        Limit("pass_by_network", settings.PASS_LIMIT_BY_NETWORK, f"{network}:{item_id}"),
+    )
     if guarded is not None:
         try:
             pass_guards.check_pass(guarded)

@@ -7,7 +7,7 @@ from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale
 from seckill.waiting_room.room_ledger import find_arrival
 from seckill.waiting_room.standing import Standing, join
-from shop.http.rate_limits import take
+from shop.http.rate_limits import Limit, take_all
 
 JOIN_LIMIT = "30/minute"
 
@@ -16,11 +16,11 @@ def join_by_rules(
     *, sale: Sale, account_id: int, network: str, guarded: GuardedCall | None, claimed: int | None = None
 ) -> Standing | None:
     """As `join`. Raises LimitReached; and GuardRefused if the sale has rules, unless the account has a place."""
-    take(action="queue", rate=JOIN_LIMIT, key=str(account_id))
-    if claimed is None:
-        take(action="queue_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{sale.pk}")
-        if guarded is not None:
-            check_newcomer(guarded)
+    by_account = Limit("queue", JOIN_LIMIT, str(account_id))
+    by_network = Limit("queue_by_network", settings.PASS_LIMIT_BY_NETWORK, f"{network}:{sale.pk}")
+    take_all(*([by_account, by_network] if claimed is None else [by_account]))
+    if claimed is None and guarded is not None:
+        check_newcomer(guarded)
     return join(sale_id=sale.pk, account_id=account_id, claimed=claimed)
 
 

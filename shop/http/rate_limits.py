@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import structlog
 from django_redis import get_redis_connection
@@ -51,6 +51,27 @@ def take(*, action: str, rate: str, key: str) -> None:
     item = rate_of(rate)
     if seconds := ask(lambda limiters: take_from(limiters.moving, item, action, key)):
         raise LimitReached(retry_after_seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How often `key` may attempt `action`."""
+
+    action: str
+    rate: str
+    key: str
+
+
+def take_all(*limits: Limit) -> None:
+    """Count one attempt against each limit, or against none where one of them has no room. Raises LimitReached.
+
+    So a buyer whose network has reached its limit does not use up their own, nor the other way round.
+    """
+    for limit in limits[1:]:
+        if seconds := ask(partial(seconds_until_room, limit)):
+            raise LimitReached(retry_after_seconds=seconds)
+    for limit in limits:
+        take(action=limit.action, rate=limit.rate, key=limit.key)
 
 
 def add(*, action: str, rate: str, key: str, cost: int) -> None:
@@ -117,6 +138,13 @@ def take_from(limiter: MovingWindowRateLimiter, item: RateLimitItem, action: str
     if limiter.hit(item, action, key):
         return 0
     return seconds_until(limiter.get_window_stats(item, action, key).reset_time, item)
+
+
+def seconds_until_room(limit: Limit, limiters: Limiters) -> int:
+    """0 if there is room for an attempt."""
+    item = rate_of(limit.rate)
+    window = limiters.moving.get_window_stats(item, limit.action, limit.key)
+    return seconds_until(window.reset_time, item) if window.remaining <= 0 else 0
 
 
 def seconds_until(reset_time_s: float, item: RateLimitItem) -> int:
