@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from threading import Lock
 from typing import Any
 
+from shop.http.compression import takes_gzip
 from web.addresses import PART_OF_LIST
 from web.reservations.calls import is_ordinary
 from web.shell_forms import Headers, Shell, may_be_kept
@@ -85,5 +86,5 @@ def key_of_list(scope: Any, path: str, headers: dict[str, str]) -> str:
         return f"{path}?{query}"
     variant = variant_of(headers, host)
     # Django zips an answer only if it is long enough. The scheme is in the addresses of other pages.
-    form = f"{'gzip' in headers.get('accept-encoding', '')} {scope.scheme} {headers.get('x-forwarded-proto')}"
+    form = f"{takes_gzip(headers.get('accept-encoding'))} {scope.scheme} {headers.get('x-forwarded-proto')}"
     return variant and f"{path}{variant} {form}?{query}"

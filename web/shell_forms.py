@@ -4,8 +4,12 @@ import gzip
 from dataclasses import dataclass
 from typing import Protocol
 
+from shop.http.compression import takes_gzip
 from shop.http.public_answers import CACHE_CONTROL
 from web.wsgi_request import RawAnswer
+
+# The end of the ETag of a zipped page.
+ZIPPED = "-gzip"
 
 
 class Headers(Protocol):
@@ -20,7 +24,9 @@ class Shell:
 
     plain: RawAnswer
     zipped: RawAnswer
+    # Each names the ETag that the client has: by another one, a cache does not find what it has (RFC 9111, 4.3.4).
     not_modified: RawAnswer
+    zipped_not_modified: RawAnswer
     # A part of each of its ETags; empty for a redirect.
     tag_part: str
     rendered_s: float
@@ -30,9 +36,8 @@ class Shell:
     def answer(self, headers: Headers) -> RawAnswer:
         known = headers.get("if-none-match")
         if known and self.tag_part and (self.tag_part in known or known == "*"):
-            return self.not_modified
-        accepted = headers.get("accept-encoding")
-        return self.zipped if accepted and "gzip" in accepted else self.plain
+            return self.zipped_not_modified if f"{self.tag_part}{ZIPPED}" in known else self.not_modified
+        return self.zipped if takes_gzip(headers.get("accept-encoding")) else self.plain
 
 
 def page_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> Shell:
@@ -40,16 +45,18 @@ def page_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> S
     values = dict(headers)
     digest = values.get("ETag", "").strip('"')
     if not digest:
-        return Shell(answer, answer, answer, "", rendered_s, ask_again_s)
+        return Shell(answer, answer, answer, answer, "", rendered_s, ask_again_s)
     rest = [(name, value) for name, value in headers if name not in ("ETag", "Content-Length", "Vary")]
     rest.append(("Vary", "Accept-Encoding"))
     zipped = gzip.compress(body, compresslevel=5, mtime=0)
-    zipped_headers = [("ETag", f'"{digest}-gzip"'), ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
-    known = [("ETag", f'"{digest}"'), ("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
+    tag, zipped_tag = ("ETag", f'"{digest}"'), ("ETag", f'"{digest}{ZIPPED}"')
+    zipped_headers = [zipped_tag, ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
+    known = [("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
     return Shell(
-        plain=(status, [*rest, ("ETag", f'"{digest}"'), ("Content-Length", str(len(body)))], body),
+        plain=(status, [*rest, tag, ("Content-Length", str(len(body)))], body),
         zipped=(status, [*rest, *zipped_headers], zipped),
-        not_modified=(304, known, b""),
+        not_modified=(304, [tag, *known], b""),
+        zipped_not_modified=(304, [zipped_tag, *known], b""),
         tag_part=digest,
         rendered_s=rendered_s,
         ask_again_s=ask_again_s,
@@ -67,10 +74,13 @@ def answer_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) ->
     tag = values["ETag"].removeprefix("W/")
     vary = [name for name in values["Vary"].split(", ") if name != "Accept-Encoding"]
     of_304 = {"ETag": tag, "Content-Length": "0", "Vary": ", ".join(vary)}
+    # Django's names the same tag, weak or not.
+    not_modified = 304, [(name, of_304.get(name, value)) for name, value in headers if name not in NOT_IN_304], b""
     return Shell(
         plain=plain_of(answer),
         zipped=answer,
-        not_modified=(304, [(name, of_304.get(name, value)) for name, value in headers if name not in NOT_IN_304], b""),
+        not_modified=not_modified,
+        zipped_not_modified=not_modified,
         tag_part=tag,
         rendered_s=rendered_s,
         ask_again_s=ask_again_s,

@@ -1,6 +1,5 @@
 from django.contrib import admin
 from django.urls import path
-from django.views.decorators.gzip import gzip_page
 
 from web.api_docs import problem_pages
 from web.api_docs.schema_file import SchemaFile
@@ -16,7 +15,7 @@ urlpatterns = [
     path("admin/find/", admin.site.admin_view(find_page), name="admin-find"),
     path("board/<int:sale_id>/", board.board_figures, name="board-figures"),
     path("board/home/", home_page.home_parts, name="home-parts"),
-    path("api/schema/", gzip_page(SchemaFile.as_view()), name="schema"),
+    path("api/schema/", SchemaFile.as_view(), name="schema"),
     path("api/docs/problems/", problem_pages.all_problems, name="api-problems"),
     path("api/docs/problems/<slug:code>/", problem_pages.one_problem, name="api-problem"),
 ]

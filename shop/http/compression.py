@@ -4,6 +4,7 @@ The length of a compressed answer may tell a secret in it to somebody who can pu
 Django adds a random number of bytes to each one, and masks CSRF tokens anew in each page.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -14,13 +15,23 @@ from django.middleware.gzip import GZipMiddleware
 # Pictures, PDF files and workbooks are compressed already.
 COMPRESSIBLE = ("text/", "application/json", "application/problem+json", "application/vnd.oai.openapi")
 UNCOMPRESSED = "stampede.uncompressed"
+# A weight of nothing is a refusal (RFC 9110, 12.4.2).
+GZIP_REFUSED = re.compile(r"gzip[ \t]*;[ \t]*q=0(?:\.0*)?[ \t]*(?:,|$)", re.IGNORECASE)
 
 
 class Compression(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if UNCOMPRESSED in request.META or not response.get("Content-Type", "").startswith(COMPRESSIBLE):
             return response
+        if not takes_gzip(request.META.get("HTTP_ACCEPT_ENCODING")):
+            # Django looks for the name alone.
+            request.META["HTTP_ACCEPT_ENCODING"] = ""
         return super().process_response(request, response)
+
+
+def takes_gzip(accepted: str | None) -> bool:
+    """Whether the client that sent this Accept-Encoding takes compressed answers."""
+    return accepted is not None and "gzip" in accepted and not (";" in accepted and GZIP_REFUSED.search(accepted))
 
 
 def uncompressed(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:

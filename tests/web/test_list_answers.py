@@ -122,6 +122,12 @@ def test_another_question_has_another_answer(callers: Callers) -> None:
         assert bodies == [f"list {number}".encode() for number in range(1, len(calls) + 1)]
 
 
+def test_a_caller_who_refuses_gzip_shares_the_plain_form(callers: Callers) -> None:
+    path = "/api/v1/products/"
+    plain = callers.all(callers.ask(path=path), callers.ask(path=path, accept_encoding="gzip;q=0"))
+    assert [answer[2] for answer in plain] == [b"list 1", b"list 1"]
+
+
 def test_each_gets_the_form_it_takes(callers: Callers, django: Django) -> None:
     for _time in range(2):
         (unchanged,) = callers.all(callers.ask(if_none_match='"1"'))

@@ -272,13 +272,27 @@ def test_the_forms_of_a_page(visitors: Visitors, django: Django) -> None:
     assert dict(zipped[1])["Content-Encoding"] == "gzip"
     assert int(dict(zipped[1])["Content-Length"]) == len(zipped[2])
     assert gzip.decompress(zipped[2]) == plain[2]
-    for known in ('"etag1"', 'W/"etag1"', '"other", "etag1-gzip"'):
+    for known, tag in (('"etag1"', "etag1"), ('W/"etag1"', "etag1"), ('"other", "etag1-gzip"', "etag1-gzip")):
         answer = visitors.get(if_none_match=known)
         assert answer is not None
         assert (answer[0], answer[2]) == (304, b"")
+        assert dict(answer[1])["ETag"] == f'"{tag}"'
         assert dict(answer[1])["Cache-Control"] == "public, max-age=1"
     assert visitors.page(if_none_match='"other"') == "page 1 of /"
     assert len(django.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_zipped"),
+    [
+        *(("gzip", True), ("gzip;q=0.5, br", True), ("gzip;q=0.01", True), ("br;q=0, gzip", True)),
+        *(("gzip;q=0", False), ("br, gzip ; q=0.000 , *", False), ("GZIP;q=0.0", False), ("br", False)),
+    ],
+)
+def test_a_page_is_zipped_for_those_who_take_it(visitors: Visitors, accepted: str, is_zipped: bool) -> None:
+    answer = visitors.get(accept_encoding=accepted)
+    assert answer is not None
+    assert ("Content-Encoding" in dict(answer[1])) is is_zipped
 
 
 def test_the_home_page_leads_on_to_the_language_that_was_chosen(visitors: Visitors, django: Django) -> None:

@@ -30,6 +30,17 @@ def test_personal_pages_and_answers_are_compressed(client: Client, order: Order,
     check_zipped(signed_in(buyer).get(f"/api/v1/orders/{order.number}/", **ZIPPED))
 
 
+def test_a_client_that_refuses_gzip_gets_plain_answers(client: Client, order: Order, buyer: User) -> None:
+    client.force_login(buyer)
+    for path in (order.get_absolute_url(), "/api/schema/", "/zh-hans/products/?max_price=50"):
+        for refusal in ("gzip;q=0", "br, gzip; q=0.0"):
+            answer = client.get(path, headers={"accept-encoding": refusal}, follow=True)
+            assert answer.status_code == 200
+            assert "Content-Encoding" not in answer, path
+            assert "Accept-Encoding" in answer["Vary"]
+        check_zipped(client.get(path, headers={"accept-encoding": "br;q=0, gzip;q=0.5"}, follow=True))
+
+
 def test_lists_with_filters_and_the_admin_are_compressed(client: Client, item: SaleItem, admin_client: Client) -> None:
     Product.objects.update(description="The first leaves of the year. " * 10)
     for path in ("/products/?max_price=50", "/api/v1/products/?search=longjing"):
