@@ -35,7 +35,7 @@ from web.board.answers import BoardAnswers
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
 from web.list_answers import ListAnswers, key_of_list
-from web.reservations.calls import ENDPOINTS, OrdinaryCall, chosen_language
+from web.reservations.calls import ENDPOINTS, QUESTIONS, OrdinaryCall, chosen_language
 from web.reservations.headers import CONTEXT_LENGTH_MAX
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells, asked_of, language_of
@@ -103,13 +103,14 @@ class FrontDoor:
                 except Exception:
                     self._faults.report("pages_failed")
             if answer is None:
-                length = headers.get("content-length", "")
-                is_announced = length.isdecimal() and length != "0"
-                # Under HTTP/2 a body may come that no header announces.
-                if is_announced or (not length and scope.method != "GET" and scope.http_version == "2"):
+                length, call = headers.get("content-length", ""), None
+                has_body = length.isdecimal() and length != "0"
+                if not has_body:
+                    call = self._hot_lane.read(scope, path, headers, b"")
+                    has_body = not length and (call is None or call.kind not in QUESTIONS) and may_have_body(scope)
+                if has_body:
                     answer = await self._answer_with_body(scope, path, headers, protocol)
                 else:
-                    call = self._hot_lane.read(scope, path, headers, b"")
                     # Without a coroutine where memory has the answer: most calls of a crowd.
                     answer = self._now(call, scope, began_s) if call else None
                     answer = answer or await self._answer_to(call, scope, b"", began_s)
@@ -240,6 +241,11 @@ def may_be_public(path: str) -> bool:
     return not path.startswith("/api/") or (
         path.startswith(PUBLIC_ANSWER_BEGINNINGS) and not path.endswith(CALL_ENDINGS)
     )
+
+
+def may_have_body(scope: Scope) -> bool:
+    """Whether a body may come that no header announces, as under HTTP/2."""
+    return scope.method != "GET" and scope.http_version == "2"
 
 
 def begun_at_once(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:

@@ -57,6 +57,8 @@ class Kind(StrEnum):
 LIVE_KINDS = (Kind.ITEM_LIVE, Kind.SALE_LIVE)
 # Calls of people who are signed in.
 OF_SIGNED_IN = (Kind.PASS, Kind.STATUS, Kind.ME)
+# Calls with GET, which have no body.
+QUESTIONS = {*LIVE_KINDS, Kind.STATUS, Kind.ME, Kind.PLACE}
 # By the parts of the path, then by method.
 KINDS = {
     ("sale-items", "live"): {"GET": Kind.ITEM_LIVE},
