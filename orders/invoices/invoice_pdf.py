@@ -12,6 +12,7 @@ from babel.numbers import get_currency_symbol
 from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from reportlab.lib import colors
 from reportlab.lib.enums import TA_RIGHT
 from reportlab.lib.pagesizes import A4
@@ -76,7 +77,7 @@ def parties(invoice: Invoice) -> Flowable:
     facts += [(_("Order number"), invoice.order_code), (_("Ordered on"), date_text(invoice.ordered_at))]
     dates = [cell for name, value in facts for cell in (text(name, LABEL), text(value))]
     seller = [text(_("Seller"), LABEL), *map(text, invoice.seller)]
-    buyer = [text(_("Buyer"), LABEL), *map(text, invoice.buyer)]
+    buyer = [text(pgettext("invoice", "Buyer"), LABEL), *map(text, invoice.buyer)]
     style = TableStyle([("LEFTPADDING", *ALL, 0), ("VALIGN", *ALL, "TOP")])
     # A buyer's own address may be longer than a page.
     return Table([[seller, buyer, dates]], colWidths=["36%", "38%", "26%"], style=style, splitInRow=1)

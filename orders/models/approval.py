@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class ApprovalRequest(models.Model):
@@ -28,7 +29,7 @@ class ApprovalRequest(models.Model):
         DONE = "done", _("carried out")
         REFUSED = "refused", _("approved, but no longer possible")
         DECLINED = "declined", _("declined")
-        EXPIRED = "expired", _("expired")
+        EXPIRED = "expired", pgettext_lazy("approval", "expired")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(_("change"), max_length=10, choices=Kind)

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from orders.models.order import Order
 from orders.models.refund import Refund
@@ -21,7 +22,7 @@ class Mail(models.Model):
         SHIPPED = "shipped", _("shipped")
         TRACKING = "tracking", _("tracking number")
         EXPIRED = "expired", _("expiry")
-        REFUNDED = "refunded", _("refund")
+        REFUNDED = "refunded", pgettext_lazy("mail", "refund")
         LINK = "link", _("link to a guest's order")
         FROM_LINE = "from_line", _("units from the waiting list")
 

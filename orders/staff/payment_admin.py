@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -19,8 +19,8 @@ from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
 KINDS: dict[str, Any] = {
     EventKind.CAPTURED: _("captured"),
-    EventKind.DECLINED: _("declined"),
-    EventKind.EXPIRED: _("expired"),
+    EventKind.DECLINED: pgettext_lazy("payment event", "declined"),
+    EventKind.EXPIRED: pgettext_lazy("payment event", "expired"),
     EventKind.REFUNDED: _("refunded"),
     EventKind.REFUND_FAILED: _("refund failed"),
     EventKind.REFUND_PAID: _("refund completed"),

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminRadioSelectWidget, UnfoldAdminTextInputWidget
 
 from shop.models import Variant
@@ -20,7 +21,7 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
     """Its clean `step` is what to do to the stock; None if only the limit was edited."""
 
     how = forms.ChoiceField(
-        label=_("What to do"),
+        label=pgettext_lazy("stock", "What to do"),
         choices=[(CHANGE, _("Change by a number")), (COUNT, _("Set to a count"))],
         initial=CHANGE,
         widget=UnfoldAdminRadioSelectWidget,

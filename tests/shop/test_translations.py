@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from babel.messages.catalog import Catalog, Message
@@ -33,24 +34,34 @@ KEYWORDS = {
 }
 # %(name)s of Python and of the templates, {name} of the page's scripts.
 PLACEHOLDERS = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
+LITERAL = r"""u?(?:'(?:[^'\\]|\.)*'|"(?:[^"\\]|\.)*")"""
 # What templatize makes of a tag; everything around it is blanked out.
 OF_TEMPLATE = re.compile(
-    r"""\bn?gettext\((?P<text>u?(?:'(?:[^'\\]|\.)*'|"(?:[^"\\]|\.)*"))|_\((?P<short>u?'(?:[^'\\]|\.)*')"""
+    rf"""\b(?:pgettext\((?P<context>{LITERAL}), |n?gettext\()(?P<text>{LITERAL})|_\((?P<short>u?'(?:[^'\\]|\.)*')"""
 )
 
 
-def texts_of(app: str) -> Iterator[tuple[str, str]]:
+class Text(NamedTuple):
+    """A text, and what tells it from the same English words elsewhere, if anything does."""
+
+    english: str
+    context: str | None = None
+
+
+def texts_of(app: str) -> Iterator[tuple[Text, str]]:
     for folder in FOLDERS[app]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "migrations" not in path.parts:
                 with path.open("rb") as file:
-                    for _line, message, _comments, _context in extract("python", file, KEYWORDS):
-                        yield (message if isinstance(message, str) else message[0]), str(path.relative_to(ROOT))
+                    for _line, message, _comments, context in extract("python", file, KEYWORDS):
+                        english = message if isinstance(message, str) else message[0]
+                        yield Text(english, context), str(path.relative_to(ROOT))
         for path in sorted([*(ROOT / folder).rglob("*.html"), *(ROOT / folder).rglob("*.txt")]):
             code = templatize(path.read_text(), origin=str(path))
             for match in OF_TEMPLATE.finditer(code):
-                literal = match["text"] or match["short"]
-                yield eval(literal), str(path.relative_to(ROOT))  # a literal, by the pattern above
+                # Literals, by the pattern above.
+                english, context = eval(match["text"] or match["short"]), eval(match["context"] or "None")
+                yield Text(english, context), str(path.relative_to(ROOT))
 
 
 @cache
@@ -64,13 +75,12 @@ each_catalogue = pytest.mark.parametrize(("app", "texts_min"), [("shop", 200), (
 
 @each_catalogue
 def test_the_chinese_catalogue_has_every_text_and_no_other(app: str, texts_min: int) -> None:
-    texts, known = dict(texts_of(app)), catalogue_of(app)
+    texts = dict(texts_of(app))
+    known = {Text(strings_of(message.id)[0], message.context) for message in messages_of(app)}
     assert len(texts) > texts_min
-    missing = [
-        f"{path}: {text}" for text, path in sorted(texts.items(), key=lambda pair: pair[::-1]) if text not in known
-    ]
+    missing = sorted(f"{path}: {text}" for text, path in texts.items() if text not in known)
     assert not missing, "run manage.py makemessages -l zh_Hans --no-location and translate:\n" + "\n".join(missing)
-    assert not {strings_of(message.id)[0] for message in messages_of(app)} - texts.keys()
+    assert not known - texts.keys()
 
 
 @each_catalogue

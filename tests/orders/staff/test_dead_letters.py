@@ -88,7 +88,10 @@ def test_the_list_names_the_buyer_and_the_cause(client: Client, letter: DeadLett
     for text in (buyer.username, buyer.email, letter.fields["reservation"], "Longjing tea", "ValueError"):
         assert text in page
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
-    assert "没有订单的预留" in text_of(client)
+    page = text_of(client)
+    assert "没有订单的预留" in page
+    # The word for a buyer on invoices
+    assert "买方" not in page
 
 
 def test_the_list_names_the_buyer_what_was_promised_and_why_it_was_not_kept(

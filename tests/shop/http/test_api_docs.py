@@ -121,7 +121,7 @@ def test_the_introduction_has_the_table_of_all_codes() -> None:
         assert f"| [`{explained.code}`]({explained.address}) | {explained.status} |" in DOCUMENT["info"]["description"]
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "What to do"), ("zh-hans", "操作方式")])
+@pytest.mark.parametrize(("language", "words"), [("en", "What to do"), ("zh-hans", "处理办法")])
 def test_the_type_of_every_problem_leads_to_its_page(client: Client, language: str, words: str) -> None:
     for code, explained in BY_CODE.items():
         answer = client.get(explained.address, headers={"Accept-Language": language})

@@ -10,9 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone, translation
 
-from orders.models import OrderStatus
+from orders.models import ApprovalRequest, Document, Mail, OrderNote, OrderStatus
+from orders.payments.provider.interface import EventKind
+from orders.staff.payment_admin import KINDS as EVENT_KINDS
 from seckill.changes.texts import request_text
 from seckill.models import SaleChange, SaleItem
+from shop.staff.stock_form import StockForm
 from tests.steps.buying import plain_order
 from tests.steps.staff import LOOK_AT, ORDERS, admin_page, employee
 from web.sidebar import NAVIGATION
@@ -116,6 +119,24 @@ def test_one_style_of_money(as_manager: Client, item: SaleItem, buyer: User) -> 
         html = as_manager.get(page).content.decode()
         assert "19.00 CNY" in html
         assert "CN¥" not in html
+
+
+def test_one_english_word_for_two_things_is_two_words_in_chinese() -> None:
+    kinds = {
+        "退款": ApprovalRequest.Kind.REFUND.label,
+        "退款通知": Mail.Kind.REFUNDED.label,
+        "已拒绝": ApprovalRequest.Status.DECLINED.label,
+        "付款被拒": EVENT_KINDS[EventKind.DECLINED],
+        "已过期": ApprovalRequest.Status.EXPIRED.label,
+        "付款页面已过期": EVENT_KINDS[EventKind.EXPIRED],
+        "已关闭（超时未付款）": OrderStatus.EXPIRED.label,
+        "变更时间": SaleChange._meta.get_field("made_at").verbose_name,
+        "填写时间": OrderNote._meta.get_field("made_at").verbose_name,
+        "生成时间": Document._meta.get_field("made_at").verbose_name,
+        "操作方式": StockForm.base_fields["how"].label,
+    }
+    with translation.override("zh-hans"):
+        assert {str(label): chinese for chinese, label in kinds.items()} == {chinese: chinese for chinese in kinds}
 
 
 def test_unsold_units_come_back_in_chinese_too() -> None:
