@@ -52,7 +52,15 @@ PROBLEMS = [
         _("The sale is for accounts with a confirmed e-mail address."),
         _("Ask the buyer to confirm the address, then repeat the call."),
     ),
-    Explained("account_too_new", 403, _("The sale is for accounts that are older."), WAIT),
+    Explained(
+        "account_too_new",
+        403,
+        _("The sale is for accounts that are older."),
+        _(
+            "If there is a Retry-After, wait as many seconds as it says, then repeat the call. "
+            "Otherwise do not try again."
+        ),
+    ),
     Explained(
         "too_many_accounts",
         403,

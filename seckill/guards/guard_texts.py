@@ -13,7 +13,7 @@ def guard_problem(error: GuardRefused) -> dict[str, Any]:
     texts = guard_texts()[error.guard]
     detail = texts["detail"]
     if error.retry_after_seconds:
-        detail = _("Your account is too new for this sale. You can reserve in %(time)s.") % {
+        detail = _("Your account is too new for this sale. In %(time)s you can take part.") % {
             "time": duration(-(-error.retry_after_seconds // 60) * 60)
         }
     return {

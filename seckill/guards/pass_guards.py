@@ -92,7 +92,10 @@ def check_entry(call: GuardedCall) -> None:
     try:
         check_account(sale=call.sale, buyer_id=call.buyer_id)
     except GuardRefused as error:
-        # Waiting does not help: the entries close at a fixed time.
+        wait = timedelta(seconds=error.retry_after_seconds or 0)
+        # The entries close at the opening.
+        if timezone.now() + wait < call.sale.opens_at:
+            raise
         raise GuardRefused(error.guard) from None
     check_places(call)
 

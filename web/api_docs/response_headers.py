@@ -19,7 +19,7 @@ def describe_headers(operation: dict[str, Any]) -> None:
         headers: dict[str, Any] = {}
         if status == "401":
             headers["WWW-Authenticate"] = header("How to sign in.")
-        if status in ("409", "429", "503", "default"):
+        if status in ("409", "429", "503", "default") or "`account_too_new`" in response.get("description", ""):
             headers["Retry-After"] = header("Seconds to wait, where waiting helps.", SECONDS, always=False)
         if status.startswith("2"):
             headers |= headers_of_success(called, taken)

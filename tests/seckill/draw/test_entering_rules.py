@@ -1,5 +1,7 @@
 """The rules of a sale count for entries in its draw, by API and on the page, and refusals are counted by rule."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -9,6 +11,7 @@ from orders.report.sale_report import report_of
 from seckill.live.answer_counts import answer_counts
 from seckill.models import DrawEntry, Sale, SaleItem
 from shop.models import Product
+from tests.shop.http.schema_client import promised_headers
 from tests.steps.buying import new_buyers
 from tests.steps.drawing import enter, make_draw
 from tests.steps.guarding import confirmed, guarded_by
@@ -42,6 +45,16 @@ def test_entries_are_refused_by_mail_age_and_network(drawn_item: SaleItem, buyer
     answer_counts.write(second=int(timezone.now().timestamp()))
     refused = report_of(Sale.objects.get(pk=drawn_item.sale_id)).refused
     assert refused == {"mail_not_confirmed": 1, "account_too_new": 1, "too_many_accounts": 2}
+
+
+def test_an_account_that_is_old_enough_before_the_opening_is_told_when(drawn_item: SaleItem, rival: User) -> None:
+    guarded_by(drawn_item, account_age_hours=24)
+    User.objects.filter(pk=rival.pk).update(date_joined=timezone.now() - timedelta(hours=24, seconds=-60))
+    answer = enter(drawn_item, rival, units=1)
+    assert (answer.status_code, answer.json()["code"]) == (403, "account_too_new")
+    assert 50 < int(answer["Retry-After"]) <= 60
+    assert "Retry-After" in promised_headers("enter_draw", 403)
+    assert "In 1 minute you can take part." in answer.json()["detail"]
 
 
 def test_an_entry_that_changes_nothing_uses_up_no_place_of_its_network(

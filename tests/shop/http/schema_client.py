@@ -33,6 +33,13 @@ PYTHON_TYPES: dict[str, Any] = {
 }
 
 
+def promised_headers(name: str, status: int) -> dict[str, Any]:
+    """The headers that the file knows of the answers to this call with this status."""
+    _method, _path, operation = OPERATIONS[name]
+    headers: dict[str, Any] = operation["responses"][str(status)].get("headers", {})
+    return headers
+
+
 class SchemaClient:
     """`signed_in` has what the client signs in with, by the name of the security scheme."""
 
