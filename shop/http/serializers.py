@@ -117,6 +117,9 @@ class ProblemSerializer(serializers.Serializer[Any]):
         required=False, help_text="With `limit_reached`: how many of `per_buyer_max` units the buyer can still reserve."
     )
     per_buyer_max = serializers.IntegerField(required=False)
+    challenge_url = serializers.CharField(
+        required=False, help_text="Where to get a challenge, in a sale that asks for a proof of work."
+    )
     server_time = TimeField(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:

@@ -18,6 +18,7 @@ from pytest_django import DjangoAssertNumQueries
 from seckill.guards import proof_of_work
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.at_once import at_once
 from tests.steps.guarding import ask_challenge, ask_pass, guarded_by, proof_for, solved, told_of_pass
 from tests.steps.shop import make_item, make_product
@@ -52,6 +53,7 @@ def test_a_call_without_a_proof_hears_where_to_get_a_challenge(proven: SaleItem,
     answer = ask_pass(proven, buyer)
     assert (answer.status_code, answer.json()["code"]) == (403, "proof_needed")
     assert answer.json()["challenge_url"] == f"/api/v1/sale-items/{proven.pk}/challenges/"
+    assert answer.json().keys() <= DOCUMENT["components"]["schemas"]["Problem"]["properties"].keys()
 
 
 @pytest.mark.parametrize("solver", [program_of_the_guide(), solved], ids=["the guide", "altcha"])
