@@ -59,5 +59,18 @@ def test_both_purchases_reach_the_payment_page(live_shop: str, buyer: User, item
     assert (guest.email, guest.lines.get().units, variant_of(product).held) == ("li.lei@example.com", 2, 2)
 
 
+@pytest.mark.parametrize(
+    "answer", ['{"status": "rejected", "order": null}', '{"status": 409, "code": "reservation_lost"}']
+)
+def test_the_wait_for_an_order_that_will_not_come_ends_with_a_word(answer: str) -> None:
+    (step,) = re.findall(r"# 5\..*?(?=\n# 6\.)", block_of("bash"), flags=re.S)
+    (field,) = re.findall(r"field\(\).*", block_of("bash"))
+    # The status is not to be had, and the receipt brings this answer.
+    curl = f"curl() {{ [ $1 = -s ] && echo '{answer}'; }}"
+    lines = [field, curl, "YES='{\"receipt\": 1}'", step]
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (1, f"No order to pay: {answer}\n")
+
+
 def test_the_python_is_as_short_as_the_guide_promises() -> None:
     assert len([line for line in block_of("python").splitlines() if line.strip()]) <= 30

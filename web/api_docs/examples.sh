@@ -50,19 +50,23 @@ curl -s -X DELETE "$API/reminders/?item=$ITEM" -H "Authorization: Bearer $TOKEN"
 ### Waiting room
 
 ## POST /api/v1/sales/{sale_id}/queue/ join_queue: Join the waiting room of a sale
+# This chapter needs an open sale with a waiting room (“admission” is “waiting_room”): the last one of the list.
 ROOM=$(curl -s "$API/sales/?phase=open" | field "[-1]['id']")
 PLACE=$(curl -sf --retry 3 -X POST $API/sales/$ROOM/queue/ -H "Authorization: Bearer $TOKEN" \
   | field "['place_token']")
 
 ## GET /api/v1/sales/{sale_id}/queue/ get_place: The place in the waiting room
-STATE=None
-until [ "$STATE" = called ]; do
-  STATE=$(curl -s $API/sales/$ROOM/queue/ -H "Authorization: Place $PLACE" | field "['state']"); sleep 0.5
+# Other states are final: “lapsed” (join again), “sold_out” and “closed”. A refusal has none.
+STATE=waiting
+while [ "$STATE" = waiting ] || [ "$STATE" = before_opening ]; do
+  STATE=$(curl -s $API/sales/$ROOM/queue/ -H "Authorization: Place $PLACE" | field ".get('state')"); sleep 0.5
 done
+echo "Place in the waiting room: $STATE"
 
 ### Draw
 
 ## POST /api/v1/sale-items/{item_id}/entries/ enter_draw: Enter a draw
+# This chapter needs a sale with a draw (“admission” is “draw”) that is not open yet: the last one of the list.
 DRAW=$(curl -s "$API/sales/?phase=upcoming" | field "[-1]['id']")
 DRAWN=$(curl -s $API/sales/$DRAW/ | field "['items'][0]['id']")
 curl -s -X POST $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \
@@ -101,11 +105,14 @@ curl -s $API/sale-items/$ITEM/waiting-list/ -H "Authorization: Pass $PASS" \
   -H "$JSON" -d '{"units": 1}'
 
 ## GET /api/v1/reservations/{reservation_id}/ get_reservation: Status of a reservation
-ORDER=None
-until [ "$ORDER" != None ]; do
-  ORDER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN" \
-    | field "['order']"); sleep 0.5
+# Until it is an order. “rejected” is final, and so are refusals: bring_receipt is for a 404.
+STATUS=reserved
+while [ "$STATUS" = reserved ]; do
+  ANSWER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN")
+  STATUS=$(echo "$ANSWER" | field "['status']"); sleep 0.5
 done
+ORDER=$(echo "$ANSWER" | field ".get('order')")
+[ "$ORDER" != None ] || echo "There is no order: $ANSWER"
 
 ## DELETE /api/v1/reservations/{reservation_id}/ leave_line: Leave the waiting list
 curl -s -X DELETE $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN"

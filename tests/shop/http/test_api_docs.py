@@ -1,6 +1,7 @@
 """/api/docs/ explains every call and every refusal, in the order of a purchase, with examples that run."""
 
 import ast
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -144,6 +145,24 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
     page = client.get("/api/docs/problems/").text
     assert all(f'id="{code}"' in page for code in BY_CODE)
     assert client.get("/api/docs/problems/no_such_code/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "word"),
+    [
+        ("get_place", {"state": "sold_out"}, "Place in the waiting room: sold_out"),
+        ("get_place", {"status": 401, "code": "place_invalid"}, "Place in the waiting room: None"),
+        ("get_reservation", {"status": "rejected", "order": None}, "There is no order: "),
+        ("get_reservation", {"status": 404, "code": "not_found"}, "There is no order: "),
+    ],
+)
+def test_an_example_that_waits_ends_with_a_word_where_nothing_will_come(
+    call: str, answer: dict[str, Any], word: str
+) -> None:
+    (example,) = (each.example for each in CALLS if each.operation_id == call)
+    curl = f"curl() {{ echo '{json.dumps(answer)}'; }}"
+    command = ["bash", "-e", "-c", "\n".join([PREPARATION, curl, example])]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.startswith(word)
 
 
 @pytest.mark.django_db(transaction=True)
