@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -103,7 +104,8 @@ def place_of(pass_: passes.Pass, reservation_id: UUID) -> dict[str, Any] | None:
 def just_served(answer: JoinAnswer) -> dict[str, Any]:
     """Units came between joining and looking: the status says so."""
     url = status_url_pattern() % answer.reservation_id
-    place = {"units": answer.units, "place": 1, "ahead": 0, "note": "", "poll_after_ms": 0}
+    note = _("Units may have come back for you just now: the status of the reservation says whether they have.")
+    place = {"units": answer.units, "place": 1, "ahead": 0, "note": note, "poll_after_ms": 0}
     return {"id": str(answer.reservation_id), **place, "status_url": url}
 
 

@@ -11,12 +11,14 @@ from rest_framework.test import APIClient
 
 from orders.life import intake, lifecycle
 from seckill import pages
-from seckill.line.line_ledger import join_line
+from seckill.api import line_views
+from seckill.line.line_ledger import JoinAnswer, join_line
 from seckill.line.waiting_list import sweep_lines
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from shop.models import Product
+from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.buying import order_of, signed_in
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import change
@@ -61,6 +63,22 @@ def test_a_repeated_call_and_a_second_pass_get_the_place_that_is_there(item: Sal
         assert again.status_code == 201
         assert again["Idempotent-Replayed"] == "true"
         assert again.json()["id"] == first.json()["id"]
+
+
+def test_an_answer_that_units_have_overtaken_is_as_the_schema_says(
+    item: SaleItem, buyer: User, rival: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def then_served(**asked: Any) -> JoinAnswer:
+        joined = join_line(**asked)
+        lifecycle.cancel(order_id=buyer.orders.get().pk)
+        return joined
+
+    monkeypatch.setattr(line_views, "join_line", then_served)
+    answer = join_by_api(item, rival)
+    assert (answer.status_code, answer.json()["poll_after_ms"]) == (201, 0)
+    note = DOCUMENT["components"]["schemas"]["PlaceInLine"]["properties"]["note"]
+    assert len(answer.json()["note"]) >= note["minLength"]
+    assert status(rival, answer.json()["id"])["status"] == "reserved"
 
 
 def test_a_place_is_nobody_elses(item: SaleItem, rival: User, stranger: User) -> None:
