@@ -34,7 +34,7 @@ from orders.life import cancelling
 from orders.life.cancelling import CancelAnswer, CancelOutcome
 from orders.models import Order, OrderStatus, Payment, with_lines
 from orders.payments import sessions
-from orders.payments.provider.interface import ProviderUnreachable
+from orders.payments.provider.interface import RETRY_SECONDS, ProviderUnreachable
 from orders.payments.sessions import StartOutcome
 from orders.problem_codes import refusals
 from orders.shipping.address_texts import address_needed_text, address_taken_text
@@ -55,9 +55,6 @@ from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.templatetags.amounts import money
 from shop.times.timestamps import rfc3339, to_ms
-
-# When to try again if the payment provider did not answer.
-PROVIDER_RETRY_SECONDS = 5
 
 never_stored = cache_control(no_store=True)
 
@@ -344,7 +341,7 @@ def provider_away() -> HttpResponse:
         code="provider_unreachable",
         title=_("The payment provider does not answer"),
         detail=_("Nothing was charged, and your units are still held. Please try again in a moment."),
-        retry_after_seconds=PROVIDER_RETRY_SECONDS,
+        retry_after_seconds=RETRY_SECONDS,
     )
 
 

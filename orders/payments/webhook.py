@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from orders.payments import inbox, provider_choice
-from orders.payments.provider.interface import Forged, ProviderUnreachable, TooOld
+from orders.payments.provider.interface import RETRY_SECONDS, Forged, ProviderUnreachable, TooOld
 from orders.payments.provider.names import chosen_providers
 from orders.problem_codes import refusals
 from shop.http.base_view import JsonAPIView
@@ -59,6 +59,7 @@ class WebhookView(JsonAPIView):
                 code="provider_unreachable",
                 title=_("The payment provider does not answer"),
                 detail=_("The shop has to ask for more about this message. Send it again."),
+                retry_after_seconds=RETRY_SECONDS,
             )
         if event is not None:
             inbox.receive(provider_name=provider, event=event)

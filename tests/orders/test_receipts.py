@@ -23,6 +23,7 @@ from seckill.outbox import outbox
 from seckill.outcomes import Outcome
 from seckill.passes import passes, receipts
 from shop.models import Product
+from tests.shop.http.schema_client import promised_headers
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, reserve, reserve_by_api, reserve_often, signed_in
 from tests.steps.cast import PassFor
@@ -82,6 +83,7 @@ def test_a_lost_reservation_comes_back_and_becomes_the_order(item: SaleItem, buy
 
     # Then it is held again
     assert (answer.status_code, answer["Location"]) == (201, status_url)
+    assert ["Location" in promised_headers("bring_receipt", status) for status in (200, 201)] == [False, True]
     assert answer.json()["status"] == "reserved"
     assert answer.json() == signed_in(buyer).get(status_url).json()
     assert figures(item) == (4, 1, 0, 0)

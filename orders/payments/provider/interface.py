@@ -14,6 +14,9 @@ from uuid import UUID
 
 from orders.models import Order, Payment, Refund
 
+# When to try again if a provider did not answer.
+RETRY_SECONDS = 5
+
 
 class ProviderUnreachable(Exception):
     """The provider gave no usable answer. It is unknown whether the call took effect: repeat it."""

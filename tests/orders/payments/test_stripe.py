@@ -560,7 +560,7 @@ def test_a_failed_refund_is_sent_again_while_stripe_does_not_say_whose_it_is(
     for fault in ((500, "api_error", ""), (403, "invalid_request_error", "")):
         server.faults = [fault]
         answer = send_webhook(failed_on_site("re_9", 500))
-        assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
+        assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "provider_unreachable", "5")
     send_webhook(failed_on_site("re_9", 500))
     assert (status_of(paid), paid.attention) == (OrderStatus.PAID, "refund_fails")
     # Another shop with the same account at Stripe.

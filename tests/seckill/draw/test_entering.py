@@ -14,7 +14,7 @@ from seckill.draw.entering import enter as enter_draw
 from seckill.models import Draw, DrawEntry, SaleItem
 from seckill.publication import CannotPublish
 from shop.models import Product
-from tests.shop.http.schema_client import DOCUMENT
+from tests.shop.http.schema_client import DOCUMENT, promised_headers
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, signed_in
 from tests.steps.drawing import drawn, enter, entered, entry_of, make_draw, opening_passes
@@ -43,6 +43,7 @@ def test_an_account_enters_once_and_a_repeated_call_hears_the_same(item: SaleIte
     }
     assert "Idempotent-Replayed" not in first.headers
     assert again.headers["Idempotent-Replayed"] == "true"
+    assert "Idempotent-Replayed" in promised_headers("enter_draw", 201)
     assert own_entry(item, buyer) == (200, first.json())
 
 
