@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 
-from orders.models import Order, OrderStatus
+from orders.models import Order, OrderStatus, ShippingMethod, ShippingPrice
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.shop import variant_of
@@ -34,7 +34,13 @@ def run(*command: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_both_purchases_reach_the_payment_page(live_shop: str, buyer: User, item: SaleItem, product: Product) -> None:
+@pytest.mark.parametrize(("price_minor", "amount"), [(None, "19.00"), (800, "27.00")], ids=["free", "by post"])
+def test_both_purchases_reach_the_payment_page(
+    live_shop: str, buyer: User, item: SaleItem, product: Product, price_minor: int | None, amount: str
+) -> None:
+    if price_minor is not None:
+        post = ShippingMethod.objects.create(code="post", name="Post")
+        ShippingPrice.objects.create(method=post, price_minor=price_minor)
     # The shop's processes do not know the quick hasher of the tests.
     hasher = PBKDF2PasswordHasher()
     User.objects.filter(pk=buyer.pk).update(password=hasher.encode("buyer-password", hasher.salt()))
@@ -47,9 +53,9 @@ def test_both_purchases_reach_the_payment_page(live_shop: str, buyer: User, item
         ITEM=str(item.pk),
     )
     ordered = run(sys.executable, "-c", block_of("python"), SHOP=url)
-    # The flash sale: live figures, then the payment page of an order of one unit
-    assert reserved.splitlines()[0] == "available"
-    assert reserved.splitlines()[1].startswith(f"{url}/pay/simulated/")
+    # The flash sale: live figures, then what an order of one unit costs with its delivery, and its payment page
+    assert reserved.splitlines()[:2] == ["available", amount]
+    assert reserved.splitlines()[2].startswith(f"{url}/pay/simulated/")
     flash = Order.objects.get(buyer=buyer)
     assert (flash.status, flash.lines.get().sale_item) == (OrderStatus.AWAITING_PAYMENT, item)
     # The ordinary product: two held units and the guest's page

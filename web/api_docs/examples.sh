@@ -152,13 +152,17 @@ curl -s $API/orders/ -H "Authorization: Bearer $TOKEN"
 curl -s $API/orders/$ORDER/ -H "Authorization: Bearer $TOKEN"
 
 ## PUT /api/v1/orders/{number}/shipping-address/ set_shipping_address: Say where the order goes
+# And how: the ways of sending this order are asked for with “order”.
+METHOD=$(curl -s "$API/shipping-methods/?country=CN&order=$ORDER" -H "Authorization: Bearer $TOKEN" \
+  | field "[0]['code']")
 curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \
-  -d '{"name": "王小明", "line1": "文三路478号", "district": "西湖区", "city": "杭州市", "region": "浙江省",
-       "country": "CN", "phone": "13800138000"}' \
+  -d '{"shipping_method": "'$METHOD'", "name": "王小明", "line1": "文三路478号", "district": "西湖区",
+       "city": "杭州市", "region": "浙江省", "country": "CN", "phone": "13800138000"}' \
   | field "['shipping_address']"
 
 ## POST /api/v1/orders/{number}/pay/ pay_order: Pay an order
-# The answer has the address of the payment page, where the buyer pays.
+# The answer has the address of the payment page, where the buyer pays. After delivery_missing, say first how the
+# order is sent; after price_changed, read it, and repeat the call with its amount as “expected_total”.
 curl -s -X POST $API/orders/$ORDER/pay/ -H "Authorization: Bearer $TOKEN" \
   -H "Idempotency-Key: pay-$ORDER" | field "['url']"
 
