@@ -126,9 +126,10 @@ def test_a_price_is_written_as_its_reader_writes_it(language: str, price: str, w
 WITHDRAWN = (
     *("账户", "没有扣款", "统一排队", "没有成功", "等待开抢", "已付款，谢谢", "订单已过期", "订单已经结束"),
     *("活动", "账单", "商店", "本店", "店铺", "快递公司"),
+    *("资格", "收入", "开场", "开抢时间", "支付渠道", "支付服务商", "付款事件", "变更日志"),
 )
 CJK = "[\u4e00-\u9fff]"
-HALF_WIDTH = re.compile(rf"{CJK} ?[,;:!?()]|[,;:!?()] ?{CJK}|{CJK}\.(?!\w)|{CJK} “|” {CJK}")
+HALF_WIDTH = re.compile(rf"{CJK} ?[,;:!?()]|[,;:!?()] ?{CJK}|{CJK}\.(?!\w)|{CJK} “|” {CJK}|{CJK} {CJK}")
 
 
 @each_catalogue
