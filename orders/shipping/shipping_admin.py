@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelect2MultipleWidget
 
 from orders.models import ShippingMethod, ShippingPrice
-from orders.shipping.shipping_prices import price_for
+from orders.shipping.shipping_prices import price_of
 from shop.addresses.countries import country_choices, country_name
 from shop.languages.columns import in_all_languages
 from shop.prices.money import decimals_of
@@ -187,7 +187,8 @@ class ShippingMethodAdmin(WithHistory, StaffAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         method = form.instance
-        if method.is_active and not method.prices.exists():
+        free_from_a_total = method.basis == ShippingMethod.Basis.TOTAL and method.free_from_minor is not None
+        if method.is_active and not free_from_a_total and not method.prices.exists():
             text = _("“%(method)s” has no price, so buyers are not offered it.") % {"method": method}
             self.message_user(request, text, messages.WARNING)
 
@@ -200,26 +201,20 @@ class ShippingMethodAdmin(WithHistory, StaffAdmin):
 
 
 def examples_of(method: ShippingMethod) -> list[Example]:
-    """Examples by the saved prices, for goods below the total from which sending is free."""
-    prices = list(method.prices.all())
+    """Examples by the saved prices; by weight, for goods below the total from which sending is free."""
     if method.basis == ShippingMethod.Basis.WEIGHT:
-        return [Example(weight_text(grams), example_price(grams, prices)) for grams in EXAMPLE_GRAMS]
+        return [
+            Example(weight_text(grams), example_price(method, weight_grams=grams, total_minor=0))
+            for grams in EXAMPLE_GRAMS
+        ]
     unit = 10 ** decimals_of(settings.CURRENCY)
     totals = [total * unit for total in EXAMPLE_TOTALS]
-    return [
-        Example(
-            price_text(total),
-            price_text(0)
-            if method.free_from_minor is not None and total >= method.free_from_minor
-            else example_price(total, prices),
-        )
-        for total in totals
-    ]
+    return [Example(price_text(total), example_price(method, weight_grams=0, total_minor=total)) for total in totals]
 
 
-def example_price(measure: int, prices: list[ShippingPrice]) -> str:
+def example_price(method: ShippingMethod, *, weight_grams: int, total_minor: int) -> str:
     """The price by the checkout's own rule."""
-    price_minor = price_for(measure, prices)
+    price_minor = price_of(method, weight_grams=weight_grams, total_minor=total_minor)
     return _("not offered") if price_minor is None else price_text(price_minor)
 
 

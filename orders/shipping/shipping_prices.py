@@ -65,18 +65,25 @@ def offers_for(*, country: str, weight_grams: int, total_minor: int) -> list[Shi
     for method in methods:
         if method.countries and country not in method.countries:
             continue
-        measure = weight_grams if method.basis == ShippingMethod.Basis.WEIGHT else total_minor
-        price_minor = price_for(measure, list(method.prices.all()))
+        price_minor = price_of(method, weight_grams=weight_grams, total_minor=total_minor)
         if price_minor is None:
             continue
-        if method.free_from_minor is not None and total_minor >= method.free_from_minor:
-            price_minor = 0
         percent = method.tax_rate.percent if method.tax_rate else None
         offers.append(ShippingOffer(method.code, str(method), price_minor, percent))
     return offers
 
 
-def price_for(measure: int, prices: list[ShippingPrice]) -> int | None:
+def price_of(method: ShippingMethod, *, weight_grams: int, total_minor: int) -> int | None:
+    """The price of sending such goods by this method; None if it has none. By weight, the last band is a limit too."""
+    prices = list(method.prices.all())
+    is_free = method.free_from_minor is not None and total_minor >= method.free_from_minor
+    if method.basis == ShippingMethod.Basis.TOTAL:
+        return 0 if is_free else band_price(total_minor, prices)
+    price_minor = band_price(weight_grams, prices)
+    return 0 if is_free and price_minor is not None else price_minor
+
+
+def band_price(measure: int, prices: list[ShippingPrice]) -> int | None:
     """The price of the narrowest band that holds `measure`; None if there is none."""
     fitting = [price for price in prices if price.up_to is None or measure <= price.up_to]
     narrowest = min(fitting, key=lambda price: (price.up_to is None, price.up_to or 0), default=None)

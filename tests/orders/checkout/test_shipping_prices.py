@@ -50,6 +50,13 @@ def test_from_a_total_on_it_is_free() -> None:
     assert prices(total_minor=9900) == {"post": 0}
 
 
+def test_a_method_by_total_is_free_above_its_last_band_and_one_by_weight_keeps_its_limit() -> None:
+    method("by-total", (5_000, 1000), (15_000, 500), basis=Basis.TOTAL, free_from_minor=20_000)
+    method("by-weight", (1000, 500), free_from_minor=20_000)
+    assert prices(weight_grams=1001, total_minor=15_001) == {}
+    assert prices(weight_grams=1001, total_minor=20_000) == {"by-total": 0}
+
+
 def test_a_method_goes_to_its_countries_and_they_come_in_the_order_of_the_admin() -> None:
     method("far", (None, 2000), position=2)
     method("near", (None, 500), countries=["CN", "HK"], position=1)

@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orders.models import ShippingMethod, ShippingPrice
+from orders.shipping.shipping_prices import offers_for
 from tests.steps.staff import employee, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -86,9 +87,24 @@ def test_examples_show_what_a_parcel_costs(client: Client) -> None:
     assert "200.00 CNY" in response.content.decode()
 
 
+def test_examples_by_total_are_free_where_the_checkout_is(client: Client) -> None:
+    method = ShippingMethod.objects.create(code="post", name="Post", basis="total", free_from_minor=20_000)
+    ShippingPrice.objects.create(method=method, up_to=10_000, price_minor=1250)
+    response = client.get(reverse("admin:orders_shippingmethod_change", args=[method.pk]))
+    examples = {example.parcel: example.price for example in response.context["examples"]}
+    assert (examples["100.00 CNY"], examples["200.00 CNY"]) == ("12.50 CNY", "0.00 CNY")
+    for total_minor, codes in ((10_001, []), (20_000, ["post"])):
+        offers = offers_for(country="CN", weight_grams=0, total_minor=total_minor)
+        assert [offer.code for offer in offers] == codes
+
+
 def test_a_method_without_a_price_is_saved_with_a_warning(client: Client) -> None:
     response = client.post(f"{METHODS}add/", filled(), follow=True)
-    assert "“Post” has no price, so buyers are not offered it." in messages_on(response)
+    warning = "“Post” has no price, so buyers are not offered it."
+    assert warning in messages_on(response)
+    # By total, it may be free from a total on and not offered below.
+    free = filled(basis="total", free_from_minor="50", code="free")
+    assert warning not in messages_on(client.post(f"{METHODS}add/", free, follow=True))
 
 
 def test_staff_who_may_only_look_read_the_prices_as_text(client: Client) -> None:
