@@ -1,5 +1,6 @@
 """Staff read orders, payments and mails, and change orders by actions; nobody can edit or delete one."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -186,6 +187,19 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
     assert messages_on(response) == [f"1 order was not refunded: it is not paid. ({order.shown_code})"]
+
+
+def test_a_refund_takes_the_orders_that_its_page_said_it_would(
+    client: Client, order: Order, buyer: User, item: SaleItem
+) -> None:
+    (paid,) = make_orders(1, buyer=buyer, item=item)
+    page = client.post(ORDERS, chosen("refund_orders", order, paid)).content.decode()
+    assert "1 of the selected orders is not paid and will not change." in page
+    # The other one is paid while somebody reads the page.
+    client.post(ORDERS, received(order))
+    posted = re.findall(r'name="_selected_action" value="(\d+)"', page)
+    client.post(ORDERS, {"action": "refund_orders", "_selected_action": posted, "confirmed": "yes"})
+    assert (status_of(paid), status_of(order)) == (OrderStatus.REFUND_DUE, OrderStatus.PAID)
 
 
 @pytest.mark.django_db(transaction=True)
