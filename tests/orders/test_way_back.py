@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order, OrderStatus, Payment
+from orders.models import Order, OrderLine, OrderStatus, Payment
 from orders.payments.simulated.models import SimulatedSession
 from seckill.models import Sale, SaleItem
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.steps.buying import buyer_of, let_deadlines_pass, order_of
-from tests.steps.shop import make_item
+from tests.steps.buying import buyer_of, let_deadlines_pass, order_of, plain_order
+from tests.steps.shop import goods, make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,6 +117,16 @@ def test_the_page_shows_that_another_order_awaits_payment(client: Client, produc
     assert f'href="{first.get_absolute_url()}"' in text_of(client, paid)
     lifecycle.cancel(order_id=second.pk)
     assert "Another order" not in text_of(client, first)
+
+
+def test_another_order_of_several_products_is_one_note_with_its_contents(
+    client: Client, order: Order, buyer: User
+) -> None:
+    other = plain_order(goods("tea"), buyer, 2, 1000)
+    OrderLine.objects.create(order=other, variant=goods("cup"), units=1, unit_price_minor=500)
+    text = text_of(client, order)
+    assert text.count("Another order is awaiting payment") == 1
+    assert "2 × Tea, 1 × Cup</a>" in text
 
 
 def test_the_orders_of_others_are_not_shown(client: Client, order: Order, item: SaleItem, rival: User) -> None:
