@@ -1,4 +1,4 @@
-"""Signed links to the orders of guests. A person who has the link may see, pay and cancel the order.
+"""Signed links to the orders of guests. Their holder may see, pay and cancel the order, and change where it is sent.
 
 They do not expire, since a guest may come back months later with a question. They open only guests' orders; buyers with
 an account sign in.

@@ -91,11 +91,18 @@ def reception(mail: Mail) -> MailText | None:
     sentences = [
         _("We have received your order. Please pay by %(deadline)s: until then your units are held.")
         % {"deadline": time_text(order.expires_at)},
-        _("Here is the link to your order. Anyone who has it can see, pay and cancel the order, so keep it private."),
+        private_link(),
         _("If you have not ordered, somebody has mistyped an address. Then you need not do anything."),
     ]
     subject = _("Order %(code)s: %(what)s") % {"code": order.shown_code, "what": order.contents}
     return MailText(subject=subject, heading=_("Please pay for your order"), sentences=sentences)
+
+
+def private_link() -> str:
+    return _(
+        "Here is the link to your order. Anyone who has it can see, pay and cancel the order, and change its delivery "
+        "address, so keep it private."
+    )
 
 
 def winning(mail: Mail) -> MailText | None:
@@ -224,7 +231,7 @@ def refunded_contents(mail: Mail) -> str:
 def sending_link(mail: Mail) -> MailText | None:
     """The guest has asked for the way to the order; the mail's button leads there."""
     sentences = [
-        _("Here is the link to your order. Anyone who has it can see, pay and cancel the order, so keep it private."),
+        private_link(),
         _("If you have not asked for it, somebody has mistyped an address. Then you need not do anything."),
     ]
     subject = _("Your order %(code)s") % {"code": mail.order.shown_code}

@@ -178,6 +178,12 @@ def test_a_second_payment_after_the_deadline_does_not_make_the_order_late(client
 def test_a_guest_is_told_what_the_link_can_do_now(client: Client, order: Order) -> None:
     Order.objects.update(buyer=None, email="guest@example.com")
     guests = Order.objects.get()
-    assert "Anyone who has it can see the order." in words_on(client, guests)
-    put(order, OrderStatus.AWAITING_PAYMENT)
-    assert "Anyone who has it can see, pay and cancel the order." in words_on(client, guests)
+    for status, words in (
+        (OrderStatus.AWAITING_PAYMENT, "can see, pay and cancel the order, and change its delivery address."),
+        (OrderStatus.PAID, "can see the order and change its delivery address."),
+        (OrderStatus.SHIPPED, "can see the order."),
+    ):
+        put(order, status)
+        assert f"Anyone who has it {words}" in words_on(client, guests), status
+        address_form = client.get(f"{guests.get_absolute_url()}address/")
+        assert ("delivery address" in words) == (address_form.status_code == 200), status

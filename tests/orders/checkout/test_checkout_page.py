@@ -87,6 +87,7 @@ def test_a_guest_gets_number_and_link_at_once(client: Client) -> None:
     assert (sent.to, sent.subject) == ([GUEST], f"Order {order.shown_code}: 2 × Tea")
     assert guest_path(order.number) in sent.body
     assert "Please pay by " in sent.body
+    assert "can see, pay and cancel the order, and change its delivery address" in " ".join(sent.body.split())
     # A buyer with an account finds the order there.
     client.force_login(User.objects.create(username="alice", email="alice@example.com"))
     assert not guest_order(client, tea=1).mails.exists()
@@ -304,6 +305,7 @@ def test_the_link_is_sent_again_to_whoever_knows_number_and_address(client: Clie
     Mail.objects.filter(kind=Mail.Kind.PLACED).delete()
     sending.send_due(seconds_max=5)
     assert guest_path(order.number) in outbox.outbox[0].body
+    assert "and change its delivery address" in " ".join(outbox.outbox[0].body.split())
     # Once more: the same mail, sent again.
     Client().post("/orders/find/", {"code": order.code, "email": GUEST})
     sending.send_due(seconds_max=5)
