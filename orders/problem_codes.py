@@ -57,6 +57,12 @@ PROBLEMS = [
         _("Ask the buyer to pay or to cancel one of them."),
     ),
     Explained(
+        "guest_needs_account",
+        409,
+        _("The order has more units than a guest may order: of one product, or in all. Nothing was ordered."),
+        _("Sign in and check out again, or order fewer. The “detail” says how many."),
+    ),
+    Explained(
         "guests_wait",
         409,
         _("Unpaid orders of guests hold as much as they may: of a network, or of a product."),

@@ -1,5 +1,6 @@
 """Ways of sending, and the checkout, which makes an order of the cart."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -8,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -21,7 +22,7 @@ from rest_framework.views import APIView
 from orders import idempotent_calls
 from orders.api.serializers import OrderSerializer
 from orders.cart.api import CART_TOKEN, holder_of
-from orders.cart.cart_contents import contents_of
+from orders.cart.cart_contents import ShownLine, contents_of
 from orders.cart.cart_holder import carts_to_read
 from orders.cart.serializers import shown_line
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
@@ -116,7 +117,7 @@ class CheckoutView(JsonAPIView):
                 *BODY_REFUSALS,
                 *("authentication_failed", "csrf_failed", "too_many_attempts"),
                 *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
-                "guests_wait",
+                *("guest_needs_account", "guests_wait"),
             ),
         },
     )
@@ -188,15 +189,33 @@ def refusal(placement: Placement) -> HttpResponse:
             _("The shop does not send this cart to this country in this way. Nothing was ordered."),
         ),
         PlaceOutcome.TOO_MANY_UNPAID: (_("Too many unpaid orders"), too_many_unpaid_text()),
+        PlaceOutcome.GUEST_NEEDS_ACCOUNT: (
+            _("More than a guest may order"),
+            guest_needs_account_text(placement.lines),
+        ),
         PlaceOutcome.GUESTS_WAIT: (_("Guests must wait"), guests_wait_text()),
     }
     title, detail = texts[outcome]
     more: dict[str, Any] = {}
-    if outcome in (PlaceOutcome.STOCK_CHANGED, PlaceOutcome.PRICE_CHANGED):
+    if outcome in (PlaceOutcome.STOCK_CHANGED, PlaceOutcome.PRICE_CHANGED, PlaceOutcome.GUEST_NEEDS_ACCOUNT):
         more["lines"] = [shown_line(line) for line in placement.lines]
     if outcome is PlaceOutcome.GUESTS_WAIT:
         more["retry_after_seconds"] = GUESTS_RETRY_SECONDS
     return problem(status=409, code=outcome.value, title=title, detail=detail, **more)
+
+
+def guest_needs_account_text(lines: Sequence[ShownLine]) -> str:
+    """How many units a guest may order: of the first of these lines, or in all."""
+    if not lines:
+        text = _("Without an account you can order at most %(max)d units at a time. Sign in to order more.")
+        return text % {"max": settings.GUEST_UNITS_BY_NETWORK_MAX}
+    most = lines[0].left
+    text = ngettext(
+        "Without an account you can order at most %(max)d unit of “%(what)s”. Sign in to order more.",
+        "Without an account you can order at most %(max)d units of “%(what)s”. Sign in to order more.",
+        most,
+    )
+    return text % {"max": most, "what": lines[0].variant}
 
 
 def guests_wait_text() -> str:

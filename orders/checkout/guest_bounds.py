@@ -55,6 +55,11 @@ def network_is_full(network: str, *, units: int) -> bool:
     return bool(count >= settings.GUEST_UNPAID_BY_NETWORK_MAX or held + units > settings.GUEST_UNITS_BY_NETWORK_MAX)
 
 
+def exceeds_network(network: str, *, units: int) -> bool:
+    """Whether an order of so many units is more than guests of one network may hold together."""
+    return bool(network) and units > settings.GUEST_UNITS_BY_NETWORK_MAX
+
+
 def locked(**mark: str) -> "QuerySet[Order]":
     """The unpaid orders with this mark. Until the transaction ends, no other guest with it orders."""
     (text,) = mark.values()
@@ -63,15 +68,20 @@ def locked(**mark: str) -> "QuerySet[Order]":
     return Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=None, **mark)
 
 
-def hold_too_much(order: Order) -> bool:
-    """Whether guests hold more than their share of a variant, this order included. Its variants are locked.
+def shares_in(order: Order) -> dict[int, int]:
+    """How many units of each variant of the order guests may hold together. Its variants are locked.
 
     One unit may always be held.
     """
-    variant_ids = list(order.lines.values_list("variant_id", flat=True))
-    there = dict(Variant.objects.filter(pk__in=variant_ids).values_list("pk", F("available") + F("held")))
+    variants = Variant.objects.filter(pk__in=order.lines.values("variant_id"))
+    there = variants.values_list("pk", F("available") + F("held"))
+    return {pk: math.ceil(units * settings.GUEST_SHARE_PERCENT / 100) for pk, units in there}
+
+
+def hold_too_much(shares: dict[int, int]) -> bool:
+    """Whether guests hold more than their share of one of these variants."""
     unpaid = OrderLine.objects.filter(
-        order__status=OrderStatus.AWAITING_PAYMENT, order__buyer=None, sale_item=None, variant_id__in=variant_ids
+        order__status=OrderStatus.AWAITING_PAYMENT, order__buyer=None, sale_item=None, variant_id__in=shares
     )
     held = unpaid.order_by().values("variant_id").annotate(held=Sum("units")).values_list("variant_id", "held")
-    return any(units > math.ceil(there[pk] * settings.GUEST_SHARE_PERCENT / 100) for pk, units in held)
+    return any(units > shares[pk] for pk, units in held)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart
-from orders.checkout.api import count_checkout, guests_wait_text, too_many_unpaid_text
+from orders.checkout.api import count_checkout, guest_needs_account_text, guests_wait_text, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, hold_seconds, place_once
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
@@ -168,6 +168,7 @@ def show_refusal(request: HttpRequest, forms: CheckoutForms, choice: Choice, pla
         PlaceOutcome.PRICE_CHANGED: _("A price has changed since you last saw it. Please look at the new total."),
         PlaceOutcome.SHIPPING_NOT_OFFERED: _("Please choose how we send your order."),
         PlaceOutcome.TOO_MANY_UNPAID: too_many_unpaid_text(),
+        PlaceOutcome.GUEST_NEEDS_ACCOUNT: guest_needs_account_text(placement.lines),
         PlaceOutcome.GUESTS_WAIT: guests_wait_text(),
     }
     return show(request, forms, choice, refusal=texts[placement.outcome], changed=tuple(placement.lines), status=409)

@@ -47,6 +47,7 @@ class PlaceOutcome(StrEnum):
     PRICE_CHANGED = "price_changed"
     SHIPPING_NOT_OFFERED = "shipping_not_offered"
     TOO_MANY_UNPAID = "too_many_unpaid"
+    GUEST_NEEDS_ACCOUNT = "guest_needs_account"
     GUESTS_WAIT = "guests_wait"
     PLACED = "placed"
 
@@ -76,7 +77,10 @@ class CheckoutRequest:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`order` is set with `placed`; `lines` are those that changed, with `stock_changed` and `price_changed`."""
+    """`order` is set with `placed`; `lines` are those that changed, with `stock_changed` and `price_changed`.
+
+    With `guest_needs_account` they are the lines of which a guest may order less, none if the whole cart is too much.
+    """
 
     outcome: PlaceOutcome
     order: Order | None = None
@@ -148,6 +152,8 @@ def place(asked: CheckoutRequest) -> Placement:
     if unpaid_orders(asked) >= settings.CHECKOUT_UNPAID_MAX:
         return Placement(PlaceOutcome.TOO_MANY_UNPAID)
     is_guest = asked.holder.buyer_id is None
+    if is_guest and guest_bounds.exceeds_network(asked.network, units=contents.units):
+        return Placement(PlaceOutcome.GUEST_NEEDS_ACCOUNT)
     if is_guest and guest_bounds.network_is_full(asked.network, units=contents.units):
         return Placement(PlaceOutcome.GUESTS_WAIT)
     order = create_order(asked, contents, offer)
@@ -155,12 +161,21 @@ def place(asked: CheckoutRequest) -> Placement:
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     except NotEnoughUnits as lacking:
         raise GivenUp(Placement(PlaceOutcome.STOCK_CHANGED, lines=lines_lacking(contents, lacking))) from lacking
-    if is_guest and guest_bounds.hold_too_much(order):
-        raise GivenUp(Placement(PlaceOutcome.GUESTS_WAIT))
     if is_guest:
+        check_shares(order, contents)
         sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PLACED)
     empty(cart)
     return Placement(PlaceOutcome.PLACED, order=order)
+
+
+def check_shares(order: Order, contents: Contents) -> None:
+    """Raises GivenUp if guests would hold too much with this order, or if it is too much by itself."""
+    shares = guest_bounds.shares_in(order)
+    over = [replace(line, left=most) for line in contents.lines if line.units > (most := shares[line.variant.pk])]
+    if over:
+        raise GivenUp(Placement(PlaceOutcome.GUEST_NEEDS_ACCOUNT, lines=over))
+    if guest_bounds.hold_too_much(shares):
+        raise GivenUp(Placement(PlaceOutcome.GUESTS_WAIT))
 
 
 def chosen_offer(asked: CheckoutRequest, contents: Contents) -> ShippingOffer | None:

@@ -115,6 +115,29 @@ def test_the_api_and_the_page_say_what_to_do_next(client: Client, api: APIClient
     assert "Sign in to order now, or try again in some minutes." in page.content.decode()
 
 
+def test_a_guest_who_wants_more_than_guests_may_have_is_told_how_many_and_not_to_wait(
+    client: Client, api: APIClient, settings: LazySettings
+) -> None:
+    tea = goods("tea", units=10)
+    settings.GUEST_SHARE_PERCENT = 30
+    answer = check_out(api, put(api, tea=4)["Cart-Token"])
+    problem = answer.json()
+    assert (answer.status_code, problem["code"], problem["lines"][0]["left"]) == (409, "guest_needs_account", 3)
+    assert problem["detail"] == "Without an account you can order at most 3 units of “Tea”. Sign in to order more."
+    assert "Retry-After" not in answer
+    add_to_cart(client, "tea", 4)
+    page = client.post("/checkout/", form_of(client))
+    assert page.status_code == 409
+    assert problem["detail"] in page.content.decode()
+    # The units of a whole order are bounded too, for each network.
+    settings.GUEST_SHARE_PERCENT, settings.GUEST_UNITS_BY_NETWORK_MAX = 100, 3
+    assert client.post("/zh-hans/checkout/", form_of(client)).content.decode().count("每次最多可购买 3 件") == 1
+    problem = check_out(api, put(api, tea=4)["Cart-Token"], key="other").json()
+    assert (problem["code"], problem["lines"], "retry_after" in problem) == ("guest_needs_account", [], False)
+    assert units_in(tea) == (10, 0, 0)
+    assert guest(1, units=3, network="192.0.2.1").outcome is PlaceOutcome.PLACED
+
+
 def test_one_order_takes_no_more_of_a_product_than_it_may_over_all_its_variants(
     buyer: User, api: APIClient, settings: LazySettings
 ) -> None:
