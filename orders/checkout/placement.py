@@ -241,11 +241,13 @@ def hold_seconds(*, is_guest: bool) -> int:
 
 def lines_lacking(contents: Contents, lacking: NotEnoughUnits) -> list[ShownLine]:
     """The lines whose units others have taken, with the units that are left."""
-    return [
-        replace(line, left=lacking.available[line.variant.pk])
-        for line in contents.lines
-        if line.variant.pk in lacking.available
-    ]
+    lines = []
+    for line in contents.lines:
+        if (left := lacking.available.get(line.variant.pk)) is not None:
+            # The variant was read before they were taken.
+            line.variant.available = left
+            lines.append(replace(line, left=left))
+    return lines
 
 
 def empty(cart: Cart) -> None:

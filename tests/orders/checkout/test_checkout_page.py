@@ -1,6 +1,7 @@
 """The checkout as pages, without JavaScript: a guest and a buyer order, pay and cancel; what goes wrong is said."""
 
 import re
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,11 +12,13 @@ from django.core.signing import Signer
 from django.test import Client
 
 from orders.cart.cart_holder import Holder
+from orders.checkout import placement
 from orders.checkout.placement import PlaceOutcome, place_order
 from orders.guest_links import guest_path, signed_number
 from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderStatus, Payment, ShippingMethod, ShippingPrice
+from orders.units.in_stock import move_units
 from shop.models import Address, Variant
 from tests.steps.buying import ADDRESS, GUEST, add_to_cart, assert_stock_agrees, fill, form_of, wish_of
 from tests.steps.paying import message, send_webhook
@@ -222,6 +225,24 @@ def test_a_stock_that_is_gone_is_shown_line_by_line(client: Client) -> None:
     # The cart says so too, and there is no way past it.
     assert client.get("/checkout/")["Location"] == "/cart/"
     assert "Only 1 left" in client.get("/cart/").content.decode()
+
+
+@pytest.mark.parametrize(("left", "words"), [(1, "Only 1 left"), (0, "Sold out")])
+def test_units_that_others_take_in_the_same_moment_are_gone_and_not_too_many_for_one_order(
+    client: Client, monkeypatch: pytest.MonkeyPatch, left: int, words: str
+) -> None:
+    tea = goods("tea", units=5)
+    add_to_cart(client, "tea", 2)
+    form = form_of(client)
+
+    def after_others(**given: Any) -> None:
+        Variant.objects.filter(pk=tea.pk).update(available=left)
+        move_units(**given)
+
+    monkeypatch.setattr(placement, "move_units", after_others)
+    text = client.post("/checkout/", form).content.decode()
+    assert words in text
+    assert "in one order" not in text
 
 
 def test_delivery_and_total_follow_the_country(client: Client) -> None:
