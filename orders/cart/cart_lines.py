@@ -37,12 +37,17 @@ def add_units(*, cart: Cart, variant: Variant, units: int) -> AddOutcome:
     if line is None and cart.lines.count() >= LINES_MAX:
         return AddOutcome.CART_FULL
     wanted = (line.units if line else 0) + units
-    kept = min(wanted, UNITS_MAX, variant.product.order_units_max or UNITS_MAX)
+    kept = min(wanted, units_max_of(variant))
     # The button beside the price was pressed, so the price has been seen.
     values = {"units": kept, "seen_price_minor": variant.price_minor}
     CartLine.objects.update_or_create(cart=cart, variant=variant, defaults=values)
     touch(cart)
     return AddOutcome.ADDED if kept == wanted else AddOutcome.AS_MANY_AS_POSSIBLE
+
+
+def units_max_of(variant: Variant) -> int:
+    """How many units a line of the variant may have: of its product's own bound, or of the shop's."""
+    return min(UNITS_MAX, variant.product.order_units_max or UNITS_MAX)
 
 
 def set_units(*, cart: Cart, units_of: Mapping[int, int]) -> None:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -16,10 +17,11 @@ from orders.cart.api import count_cart_change
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart, lock_cart, open_cart
-from orders.cart.cart_lines import LINES_MAX, UNITS_MAX, AddOutcome, add_units, set_units, sold_variant
+from orders.cart.cart_lines import LINES_MAX, UNITS_MAX, AddOutcome, add_units, set_units, sold_variant, units_max_of
 from orders.cart.serializers import SKU_LENGTH_MAX
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
+from shop.models import Variant
 
 # The name of the field with a line's units is this and the variant's id.
 UNITS_FIELD = "units-"
@@ -87,7 +89,7 @@ def put_in(request: HttpRequest) -> HttpResponse:
     if outcome is AddOutcome.ADDED:
         messages.success(request, _("In your cart: %(what)s") % {"what": variant})
     else:
-        messages.warning(request, why_not_all(outcome))
+        messages.warning(request, why_not_all(outcome, variant))
     keep_cookies(response, request, cart=changed, units=contents_of(changed).units)
     return response
 
@@ -109,7 +111,7 @@ def change(request: HttpRequest) -> HttpResponse:
     if any(units is None for units in units_of.values()):
         messages.warning(request, _("A number of units was not a number, and stayed as it was."))
     if any(units and units > UNITS_MAX for units in units_of.values()):
-        messages.warning(request, _("You can order at most %(max)d units of one product.") % {"max": UNITS_MAX})
+        messages.warning(request, units_max_text())
     with transaction.atomic():
         locked = lock_cart(found)
         if locked is None:
@@ -161,11 +163,21 @@ def not_sold_text() -> str:
     return _("This product is no longer sold.")
 
 
-def why_not_all(outcome: AddOutcome) -> str:
+def why_not_all(outcome: AddOutcome, variant: Variant) -> str:
     if outcome is AddOutcome.CART_FULL:
         return _("Your cart is full: it can have %(max)d different products.") % {"max": LINES_MAX}
     if outcome is AddOutcome.NOT_SOLD:
         return not_sold_text()
+    most = units_max_of(variant)
+    if most == UNITS_MAX:
+        return units_max_text()
+    text = ngettext(
+        "You can order at most %(max)d unit of “%(what)s”.", "You can order at most %(max)d units of “%(what)s”.", most
+    )
+    return text % {"max": most, "what": variant.product}
+
+
+def units_max_text() -> str:
     return _("You can order at most %(max)d units of one product.") % {"max": UNITS_MAX}
 
 

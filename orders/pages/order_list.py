@@ -96,9 +96,12 @@ def again(request: HttpRequest, number: UUID) -> HttpResponse:
         return limit_reached(request, error)
     with transaction.atomic():
         cart = open_cart(holder_of(request))
-        outcomes = {add_units(cart=cart, variant=line.variant, units=line.units) for line in order.lines.all()}
-    for outcome in sorted(outcomes - {AddOutcome.ADDED}):
-        messages.warning(request, why_not_all(outcome))
+        outcomes = [
+            (add_units(cart=cart, variant=line.variant, units=line.units), line.variant) for line in order.lines.all()
+        ]
+    lacking = [why_not_all(outcome, variant) for outcome, variant in outcomes if outcome is not AddOutcome.ADDED]
+    for text in dict.fromkeys(lacking):
+        messages.warning(request, text)
     response = redirect("cart")
     keep_cookies(response, request, cart=cart, units=contents_of(cart).units)
     return response

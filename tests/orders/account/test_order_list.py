@@ -5,12 +5,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone, translation
 
+from orders.cart.cart_lines import UNITS_MAX
 from orders.models import CartLine, Order, OrderStatus
 from orders.pages.order_list import STATES
 from seckill.models import SaleItem
 from shop.languages.page_language import path_in
-from shop.models import Variant
-from tests.steps.buying import make_orders, order_of, plain_order
+from shop.models import Product, Variant
+from tests.steps.buying import add_to_cart, make_orders, order_of, plain_order
 from tests.steps.shop import goods, text_of
 from tests.steps.staff import messages_on
 
@@ -91,6 +92,19 @@ def test_buying_again_puts_what_is_still_sold_into_the_cart(as_buyer: Client, bu
     assert "Buy again" not in text_of(as_buyer, "/orders/")
     answer = as_buyer.post(f"{order.get_absolute_url()}again/", follow=True)
     assert messages_on(answer) == ["This product is no longer sold."]
+
+
+def test_a_line_that_becomes_shorter_in_the_cart_names_the_bound_that_made_it_so(as_buyer: Client, buyer: User) -> None:
+    tea, cup = goods("tea", units=100), goods("cup", units=100)
+    order = plain_order(tea, buyer, 15, 1000, status=OrderStatus.COMPLETED, ended_at=timezone.now())
+    order.lines.create(variant=cup, sku="cup", units=15, unit_price_minor=1000)
+    Product.objects.filter(pk=tea.product_id).update(order_units_max=2)
+    again = f"{order.get_absolute_url()}again/"
+    texts = ["You can order at most 2 units of “Tea”."]
+    assert messages_on(as_buyer.post(again, follow=True)) == texts
+    texts.append(f"You can order at most {UNITS_MAX} units of one product.")
+    assert messages_on(as_buyer.post(again, follow=True)) == texts
+    assert messages_on(add_to_cart(as_buyer, "tea")) == texts[:1]
 
 
 def test_at_the_limit_the_page_without_scripts_leads_to_what_waits_for_payment(
