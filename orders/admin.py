@@ -42,6 +42,7 @@ from orders.staff.read_only_admin import ReadOnlyInline, amount_text, link_to_bu
 from orders.staff.shipment_table import WithOrderTables
 from shop.catalogue.variant_pictures import picture_of_variant
 from shop.staff.picture_upload import thumbnail_of
+from shop.times.time_range_filter import TimeRangeFilter
 
 __all__ = [
     "ApprovalRequestAdmin",
@@ -117,7 +118,12 @@ class OwedFilter(admin.SimpleListFilter):
     """Orders with money that staff still have to pay back."""
 
     title = _("refund")
-    parameter_name = "refund"
+    parameter_name = lookup_kwarg = "refund"
+
+    @property
+    def lookup_val(self) -> list[str | None]:
+        """With `lookup_kwarg`, the theme keeps the choice when the form with the other filters is sent."""
+        return [self.value()]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [("owed", _("staff have to pay it"))]
@@ -155,7 +161,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
     list_filter = [
         "status",
         OwedFilter,
-        "created_at",
+        ("created_at", TimeRangeFilter),
         ("lines__sale_item__sale", AutocompleteSelectFilter),
         ("lines__variant__product", AutocompleteSelectFilter),
     ]

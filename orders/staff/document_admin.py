@@ -25,6 +25,7 @@ from orders.staff.order_table import Table, TimeCell, TooManyOrders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to, may_see_orders, page_of
 from shop.prices.money import to_text
 from shop.staff.table_pages import WithTables
+from shop.times.time_range_filter import TimeRangeFilter
 
 COLUMNS = [
     "number",
@@ -76,7 +77,10 @@ class DocumentTable(Table):
         pks = list(chosen.values_list("pk", flat=True)[: DOCUMENTS_MAX + 1])
         if len(pks) > DOCUMENTS_MAX:
             raise TooManyOrders(
-                _("These are more than %(max)d documents. Go back and export them month by month, with the filters.")
+                _(
+                    "These are more than %(max)d documents. Go back and export them month by month or day by day, with "
+                    "the filter by time."
+                )
                 % {"max": DOCUMENTS_MAX}
             )
         rows = Document.objects.filter(pk__in=pks).select_related("order").order_by("kind", "number")
@@ -104,7 +108,8 @@ def signed_text(document: Document, minor: int) -> str:
 @admin.register(Document)
 class DocumentAdmin(WithTables, ReadOnlyAdmin):
     list_display = ["shown", "kind", "order_link", "total", "issued_at", "links"]
-    list_filter = ["kind", "issued_at"]
+    list_filter = ["kind", ("issued_at", TimeRangeFilter)]
+    list_filter_submit = True
     list_select_related = ["order"]
     # Newest first. Any other order would sort all documents for each page.
     sortable_by = ()

@@ -39,7 +39,7 @@ else:
     Table, Cell = ModelResource, Widget
 
 # The whole table is made in memory before its first byte is sent, and holds a thread of the process meanwhile.
-# So many orders take some seconds, most of them as XLSX; a larger shop exports week by week, with the filter by time.
+# So many orders take some seconds, most of them as XLSX; a larger shop exports in parts, with the filter by time.
 ORDERS_MAX = 5_000
 # Rows that are in memory at a time.
 CHUNK_SIZE = 1_000

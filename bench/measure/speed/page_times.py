@@ -87,12 +87,13 @@ def staff_pages() -> dict[str, str]:
     payment = Payment.objects.filter(order=order)[0]
     many = Product.objects.filter(slug__startswith=SLUG_BEGINNING).order_by("pk")[7]
     assert order.buyer is not None
+    month = f"{order.created_at:%Y-%m}"
     lists = {
         "orders": "orders/order/",
         "orders_last_page": f"orders/order/?p={min(Order.objects.count(), LISTED_MAX) // ModelAdmin.list_per_page}",
         "orders_paid": "orders/order/?status__exact=paid",
         "orders_refunded": "orders/order/?status__exact=refunded",
-        "orders_month": f"orders/order/?created_at__gte={order.created_at:%Y-%m}-01+00:00:00%2B00:00",
+        "orders_month": f"orders/order/?created_at_from_0={month}-01&created_at_to_0={month}-28",
         "orders_of_product": f"orders/order/?lines__variant__product__id__exact={many.pk}",
         "orders_by_number": f"orders/order/?q={order.shown_code}",
         "orders_by_mail": f"orders/order/?q={order.buyer.email}",

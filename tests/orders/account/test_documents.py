@@ -1,6 +1,7 @@
 """Invoices are documents: frozen rows with numbers without gaps, each refund with a credit note."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
@@ -32,8 +33,12 @@ from tests.steps.crash import Killed, killed_at
 from tests.steps.paying import message, payment_of, refund_part, send_webhook
 from tests.steps.shop import make_product, variant_of
 from tests.steps.staff import staff_pay_back
+from tests.steps.tables import exported
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+DOCUMENTS = "/admin/orders/document/"
 
 
 @pytest.fixture
@@ -331,7 +336,7 @@ def test_staff_open_print_and_export_documents(client: Client, order: Order, sho
     pay(order)
     tasks.write_invoices()
     client.force_login(shop_manager)
-    url = "/admin/orders/document/"
+    url = DOCUMENTS
     document = Document.objects.get()
     assert "INV-000001" in client.get(url).content.decode()
     assert "INV-000001" in client.get(url, {"q": "inv-1"}).content.decode()
@@ -349,3 +354,24 @@ def test_staff_open_print_and_export_documents(client: Client, order: Order, sho
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM orders_document")
         assert cursor.fetchone() == (1,)
+
+
+def test_staff_list_and_export_the_documents_of_a_past_month(
+    client: Client, item: SaleItem, shop_manager: User
+) -> None:
+    # Given documents of the first and the last second of October, and one of November
+    october, november = (datetime(2025, month, 1, tzinfo=timezone.get_current_timezone()) for month in (10, 11))
+    times = [october, november - timedelta(seconds=0.5), november]
+    for number, (one, at) in enumerate(zip(new_buyers(3), times, strict=True), start=1):
+        order = order_of(item, one)
+        pay(order)
+        Document.objects.filter(order=order).update(number=number, issued_at=at)
+    client.force_login(shop_manager)
+    # Then a month can be had, and a part of its days
+    query = "?issued_at_from_0=2025-10-01&issued_at_from_1=&issued_at_to_0=2025-10-31&issued_at_to_1="
+    assert client.get(f"{DOCUMENTS}{query}").context["cl"].result_count == 2
+    assert [row["number"] for row in exported(client, DOCUMENTS, query)] == ["INV-000001", "INV-000002"]
+    (row,) = exported(client, DOCUMENTS, f"{query}12:00")
+    assert row["number"] == "INV-000001"
+    (row,) = exported(client, DOCUMENTS, query.replace("from_1=", "from_1=12:00"))
+    assert row["number"] == "INV-000002"

@@ -1,10 +1,12 @@
 """Staff export the lines of orders, and import which orders have left."""
 
+import re
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
@@ -104,6 +106,37 @@ class TestExport:
         assert (row["order"], row["email"], row["buyer"]) == (guest.shown_code, "guest@example.com", "")
         assert len(exported(client, ORDERS, f"?q={order.shown_code}")) == 2
         assert len(exported(client, ORDERS, f"?lines__variant__product__id__exact={product.pk}")) == 3
+
+    def test_a_past_month_is_exported_to_its_last_moment(self, client: Client, order: Order, product: Product) -> None:
+        # Given an order of the last half second of January, and others of today
+        make_order(None, [(product, 1, 9900)], email="guest@example.com")
+        last_moment = datetime(2026, 1, 31, 23, 59, 59, 500_000, tzinfo=timezone.get_current_timezone())
+        Order.objects.filter(pk=order.pk).update(created_at=last_moment)
+        # Then it is found by its days, by an hour, and with the date as it is written in Chinese
+        for found, query in (
+            (1, "created_at_from_0=2026-01-01&created_at_from_1=&created_at_to_0=2026-01-31&created_at_to_1="),
+            (1, "created_at_from_0=2026-01-31&created_at_from_1=23:00&created_at_to_0=2026-01-31"),
+            (0, "created_at_to_0=2026-01-31&created_at_to_1=23:00"),
+            (1, "created_at_to_0=2026/01/31"),
+            (2, "created_at_from_0=0001-01-01&created_at_to_0=9999-12-31"),
+        ):
+            client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans" if "/" in query else "en"
+            assert client.get(f"{ORDERS}?{query}").context["cl"].result_count == found, query
+            assert len({row["order"] for row in exported(client, ORDERS, f"?{query}")}) == found, query
+
+    def test_a_time_that_cannot_be_read_finds_nothing_and_is_said_to_be_wrong(
+        self, client: Client, order: Order
+    ) -> None:
+        for query in ("from_0=January", "to_1=12:00", "to_1=x&created_at_to_0=2026-01-01"):
+            page = client.get(f"{ORDERS}?created_at_{query}")
+            assert page.context["cl"].result_count == 0, query
+            assert "Enter a valid" in page.content.decode(), query
+
+    def test_the_form_of_the_filters_keeps_what_was_chosen_beside_it(self, client: Client, order: Order) -> None:
+        page = client.get(ORDERS, {"refund": "owed", "status__exact": "paid"}).content.decode()
+        form = page.partition('<form id="filter-form"')[2].partition("</form>")[0]
+        hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]+)"', form)
+        assert sorted(hidden) == [("refund", "owed"), ("status__exact", "paid")]
 
     def test_no_cell_begins_like_a_formula(self, client: Client, order: Order) -> None:
         Order.objects.update(buyer_note="=1+1", carrier="@SUM(A1)")
