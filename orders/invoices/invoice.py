@@ -102,6 +102,12 @@ def line_name(kept: Mapping[str, Any]) -> str:
     return " · ".join(filter(None, named))
 
 
+def buyer_name(kept: Mapping[str, str]) -> str:
+    """To whom the document is made out: the first line that the buyer gave for the invoice, else the recipient."""
+    given = kept.get("billing_address", "").splitlines()
+    return next(filter(None, map(str.strip, given)), kept.get("name", ""))
+
+
 def buyer_lines(kept: Mapping[str, str]) -> list[str]:
     """Name, address, mail address and VAT number, as far as they were known."""
 

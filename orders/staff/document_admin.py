@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from import_export.fields import Field
 
-from orders.invoices.invoice import invoice_of
+from orders.invoices.invoice import buyer_name, invoice_of
 from orders.invoices.numbering import numbered
 from orders.invoices.pages import file_of
 from orders.models import Document, Order
@@ -56,7 +56,7 @@ class DocumentTable(Table):
     issued_at = Field("issued_at", "issued_at", TimeCell())
     order = Field("order__shown_code", "order")
     corrects = Field(column_name="corrects")
-    buyer = Field("contents__buyer__name", "buyer")
+    buyer = Field(column_name="buyer")
     country = Field("contents__buyer__country", "country")
     vat_number = Field("contents__buyer__vat_number", "vat_number")
     tax = Field(column_name="tax")
@@ -92,6 +92,9 @@ class DocumentTable(Table):
         if invoice_id is None:
             return ""
         return self.numbers.get(invoice_id) or Document.objects.get(pk=invoice_id).shown_number
+
+    def dehydrate_buyer(self, document: Document) -> str:
+        return buyer_name(document.contents["buyer"])
 
     def dehydrate_tax(self, document: Document) -> str:
         return signed_text(document, sum(tax for _percent, _gross, tax in document.contents["taxes"]))

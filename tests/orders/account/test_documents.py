@@ -356,6 +356,21 @@ def test_staff_open_print_and_export_documents(client: Client, order: Order, sho
         assert cursor.fetchone() == (1,)
 
 
+def test_the_table_of_documents_names_the_buyer_whom_the_invoice_names(
+    client: Client, item: SaleItem, order: Order, shop_manager: User
+) -> None:
+    company = order_of(item, new_buyers(1)[0])
+    ShippingAddress.objects.create(order=company, **ADDRESS)
+    given = {"billing_address": "\r\nTea Import Ltd\r\nHafenstr. 1", "vat_number": "DE123456789"}
+    Order.objects.filter(pk=company.pk).update(**given)
+    for one in (order, company):
+        pay(one)
+    tasks.write_invoices()
+    client.force_login(shop_manager)
+    rows = {row["order"]: (row["buyer"], row["vat_number"]) for row in exported(client, DOCUMENTS)}
+    assert rows == {order.shown_code: ("Li Lei", ""), company.shown_code: ("Tea Import Ltd", "DE123456789")}
+
+
 def test_staff_list_and_export_the_documents_of_a_past_month(
     client: Client, item: SaleItem, shop_manager: User
 ) -> None:
