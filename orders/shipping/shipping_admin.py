@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelect2MultipleWidget
 
 from orders.models import ShippingMethod, ShippingPrice
-from orders.shipping.shipping_prices import price_of
+from orders.shipping.shipping_prices import active_methods, price_of
 from shop.addresses.countries import country_choices, country_name
 from shop.languages.columns import in_all_languages
 from shop.prices.money import decimals_of
@@ -190,6 +190,21 @@ class ShippingMethodAdmin(WithHistory, StaffAdmin):
         free_from_a_total = method.basis == ShippingMethod.Basis.TOTAL and method.free_from_minor is not None
         if method.is_active and not free_from_a_total and not method.prices.exists():
             text = _("“%(method)s” has no price, so buyers are not offered it.") % {"method": method}
+            self.message_user(request, text, messages.WARNING)
+        self.warn_if_none_is_offered(request)
+
+    def delete_model(self, request: HttpRequest, obj: ShippingMethod) -> None:
+        super().delete_model(request, obj)
+        self.warn_if_none_is_offered(request)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ShippingMethod]) -> None:
+        super().delete_queryset(request, queryset)
+        self.warn_if_none_is_offered(request)
+
+    def warn_if_none_is_offered(self, request: HttpRequest) -> None:
+        """The last one may have been switched off for a while, by somebody who does not know what follows."""
+        if not active_methods().exists():
+            text = _("No shipping method is offered now, so all orders are sent free of charge, to every country.")
             self.message_user(request, text, messages.WARNING)
 
     def page_context(self, request: HttpRequest, obj: ShippingMethod | None) -> dict[str, Any]:

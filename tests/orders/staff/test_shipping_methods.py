@@ -107,6 +107,24 @@ def test_a_method_without_a_price_is_saved_with_a_warning(client: Client) -> Non
     assert warning not in messages_on(client.post(f"{METHODS}add/", free, follow=True))
 
 
+def test_staff_who_take_the_last_method_away_are_warned_that_delivery_is_free_now(client: Client) -> None:
+    warning = "No shipping method is offered now, so all orders are sent free of charge, to every country."
+    assert warning not in messages_on(client.post(f"{METHODS}add/", filled(("", "1")), follow=True))
+    last = ShippingMethod.objects.get()
+    other = ShippingMethod.objects.create(code="other", name="Other")
+    change = reverse("admin:orders_shippingmethod_change", args=[last.pk])
+    off = filled(is_active="")
+    assert warning not in messages_on(client.post(change, off, follow=True))
+    ShippingMethod.objects.filter(pk=other.pk).update(is_active=False)
+    assert warning in messages_on(client.post(change, off, follow=True))
+    ShippingMethod.objects.filter(pk=other.pk).update(is_active=True)
+    delete = reverse("admin:orders_shippingmethod_delete", args=[other.pk])
+    assert warning in messages_on(client.post(delete, {"post": "yes"}, follow=True))
+    chosen = {"action": "delete_selected", "_selected_action": [last.pk], "post": "yes"}
+    assert warning in messages_on(client.post(METHODS, chosen, follow=True))
+    assert not ShippingMethod.objects.exists()
+
+
 def test_staff_who_may_only_look_read_the_prices_as_text(client: Client) -> None:
     method = ShippingMethod.objects.create(code="post", name="Post")
     ShippingPrice.objects.create(method=method, up_to=1000, price_minor=1250)
