@@ -25,9 +25,9 @@ EXPLANATIONS = {
         "do anything."
     ),
     Attention.LATE_PAYMENT_REFUNDED: gettext_lazy(
-        "The payment arrived after the order had ended, and the order could not be taken up again: its units were gone, "
-        "the sale does not allow it, or the account is blocked or deleted. The payment is refunded automatically. "
-        "The buyer may ask about it."
+        "The payment arrived after the order had ended, and the order could not be taken up again: its units were "
+        "gone, the sale does not allow it, or the account is blocked or deleted. The payment is refunded "
+        "automatically. The buyer may ask about it."
     ),
     Attention.AMOUNT_DIFFERS: gettext_lazy(
         "The provider reports a different amount or currency than was due. The payment is refunded automatically. "
