@@ -64,3 +64,13 @@ class StockChange(models.Model):
             return gettext("sale %(number)s") % {"number": sale[1]}
         is_order = re.fullmatch("[A-Z0-9]{8}", self.reference)
         return f"{self.reference[:4]}-{self.reference[4:]}" if is_order else self.reference
+
+
+class TakenStep(models.Model):
+    """A form or a table that has changed the stock. Sent once more, it changes nothing."""
+
+    token = models.UUIDField(primary_key=True)
+    taken_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return str(self.token)

@@ -54,7 +54,7 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
             return [(None, {"fields": [*shown, "low_stock_at"]})]
         return [
             (None, {"fields": shown}),
-            (_("Change the stock"), {"fields": ["how", "units", "reason", "seen"]}),
+            (_("Change the stock"), {"fields": ["how", "units", "reason", "seen", "token"]}),
             (_("Low stock"), {"fields": ["low_stock_at"]}),
         ]
 
@@ -100,7 +100,10 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
             # Only this column: the counters are changed by movements alone.
             obj.save(update_fields=["low_stock_at"])
         if form.step is not None:
-            take(form.step, variant_id=obj.pk, reason=form.cleaned_data["reason"], made_by=cast(User, request.user))
+            sent = form.cleaned_data
+            made_by = cast(User, request.user)
+            take(form.step, variant_id=obj.pk, reason=sent["reason"], made_by=made_by, token=sent["token"])
+        vars(request)["was_sent_before"] = form.was_sent_before
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         """Django's log names the fields of the form; the journal has the figures."""
@@ -111,8 +114,16 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
     def response_change(self, request: HttpRequest, obj: Variant) -> HttpResponse:
         """Stay on the page: its figures and its journal show the change."""
         obj.refresh_from_db()
-        text = _("Saved. “%(product)s” has %(available)d available units now.")
-        self.message_user(request, text % {"product": obj, "available": obj.available}, messages.SUCCESS)
+        text, level = _("Saved. “%(product)s” has %(available)d available units now."), messages.SUCCESS
+        if vars(request)["was_sent_before"]:
+            text, level = (
+                _(
+                    "This form was sent before, and its change of the stock is not made twice. “%(product)s” has "
+                    "%(available)d available units now."
+                ),
+                messages.WARNING,
+            )
+        self.message_user(request, text % {"product": obj, "available": obj.available}, level)
         leaves = "_save" in request.POST
         return self.response_post_save_change(request, obj) if leaves else redirect(self.page_of(obj))
 

@@ -1,6 +1,7 @@
 """The form on the page of a variant's stock."""
 
 from typing import Any
+from uuid import uuid4
 
 from django import forms
 from django.conf import settings
@@ -11,14 +12,14 @@ from django.utils.translation import pgettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminRadioSelectWidget, UnfoldAdminTextInputWidget
 
 from shop.models import Variant
-from shop.staff.stock_step import Count, Difference, refusal_of
+from shop.staff.stock_step import Count, Difference, is_taken, refusal_of
 from shop.stock.movements import UNITS_MAX
 
 CHANGE, COUNT = "change", "count"
 
 
 class StockForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Its clean `step` is what to do to the stock; None if only the limit was edited."""
+    """Its clean `step` is what to do to the stock; None if only the limit was edited, or the form was sent before."""
 
     how = forms.ChoiceField(
         label=pgettext_lazy("stock", "What to do"),
@@ -44,12 +45,15 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     # The figure that the person sees and counts against.
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    # A form that is sent twice with the same token makes one change.
+    token = forms.UUIDField(required=False, widget=forms.HiddenInput, initial=uuid4)
 
     class Meta:
         model = Variant
         fields = ["low_stock_at"]
 
     step: Count | Difference | None = None
+    was_sent_before = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -64,13 +68,16 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
             return cleaned
         if not cleaned.get("reason"):
             self.add_error("reason", _("Say why the stock changes."))
+        # The row is locked until it is saved (StaffAdmin.get_object), so this and the figures below stay true.
+        if is_taken(cleaned.get("token")):
+            self.was_sent_before = True
+            return cleaned
         if cleaned["how"] == COUNT:
             if units < 0:
                 raise ValidationError({"units": _("A count cannot be negative.")})
             self.step = Count(units, seen=cleaned.get("seen"))
         elif units:
             self.step = Difference(units)
-        # The row is locked until it is saved (StaffAdmin.get_object), so this stays true.
         if self.step and (refusal := refusal_of(self.step, self.instance)):
             self.add_error("units", refusal)
             self.show_fresh_figures()

@@ -1,17 +1,19 @@
 """Changes of a stock by staff: to a count, or by a number. For the form and for imported tables.
 
 A count is refused if the stock has changed since the person saw it: only they know whether the units that
-moved meanwhile are in the count. A change by a number means the same after other moves, so it is always applied.
+moved meanwhile are in the count. A change by a number means the same after other moves, so it is always applied, once:
+a form or a table has a token, and sent again it changes nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from shop.models import StockChange, Variant
+from shop.models import StockChange, TakenStep, Variant
 from shop.stock.movements import UNITS_MAX, Move, lock, move_all
 
 Kind = StockChange.Kind
@@ -33,7 +35,7 @@ class Difference:
 
 
 class StockRefused(Exception):
-    """The step would break a rule, and nothing has changed. The message is for staff."""
+    """The step would break a rule, or is taken already, and nothing has changed. The message is for staff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +47,20 @@ class WantedStep:
     reason: str
 
 
-def take(step: Count | Difference, *, variant_id: int, reason: str, made_by: User | None) -> None:
+def take(
+    step: Count | Difference, *, variant_id: int, reason: str, made_by: User | None, token: UUID | None = None
+) -> None:
     """Change the stock and write it to the journal. Raises StockRefused."""
-    take_all([WantedStep(variant_id, step, reason)], made_by=made_by)
+    take_all([WantedStep(variant_id, step, reason)], made_by=made_by, token=token)
 
 
-def take_all(wanted: Sequence[WantedStep], *, made_by: User | None) -> None:
-    """All steps, one after the other, or none. Raises StockRefused."""
+def take_all(wanted: Sequence[WantedStep], *, made_by: User | None, token: UUID | None = None) -> None:
+    """All steps, one after the other, or none. Raises StockRefused, also if this token was taken before."""
     moves = []
     with transaction.atomic():
         variants = {variant.pk: variant for variant in lock({each.variant_id for each in wanted})}
+        if token is not None and not TakenStep.objects.get_or_create(token=token)[1]:
+            raise StockRefused(_("This was sent before, and its changes of the stock are not made twice."))
         for each in wanted:
             variant = variants[each.variant_id]
             if refusal := refusal_of(each.step, variant):
@@ -66,6 +72,10 @@ def take_all(wanted: Sequence[WantedStep], *, made_by: User | None) -> None:
             variant.available += units
             moves.append(Move(kind=kind, units_of={variant.pk: units}, reason=each.reason, made_by=made_by))
         move_all(moves)
+
+
+def is_taken(token: UUID | None) -> bool:
+    return token is not None and TakenStep.objects.filter(token=token).exists()
 
 
 def units_of(step: Count | Difference, variant: Variant) -> int:

@@ -5,11 +5,14 @@ As with variants, lines are checked without a lock, and all steps are taken toge
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django import forms
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from import_export.fields import Field
@@ -17,7 +20,16 @@ from import_export.forms import ConfirmImportForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from shop.models import StockChange, Variant
-from shop.staff.stock_step import Count, Difference, StockRefused, WantedStep, refusal_of, take_all, units_of
+from shop.staff.stock_step import (
+    Count,
+    Difference,
+    StockRefused,
+    WantedStep,
+    is_taken,
+    refusal_of,
+    take_all,
+    units_of,
+)
 from shop.staff.table_pages import BoundedImportForm, Table, WithTables
 
 if TYPE_CHECKING:
@@ -86,7 +98,7 @@ class StockTable(Table):
         if options.get("dry_run") or result.has_errors() or result.has_validation_errors():
             return
         try:
-            take_all(self.wanted, made_by=options.get("user"))
+            take_all(self.wanted, made_by=options.get("user"), token=options.get("token"))
         except StockRefused as refusal:
             raise ValidationError(str(refusal)) from None
 
@@ -146,4 +158,21 @@ class WithStockTable(WithTables):
     def get_import_data_kwargs(self, **kwargs: Any) -> dict[str, Any]:
         form = kwargs.get("form")
         reason = form.cleaned_data.get("reason", "") if form else ""
-        return {**super().get_import_data_kwargs(**kwargs), "reason": reason}
+        token = token_of(kwargs["request"])
+        return {**super().get_import_data_kwargs(**kwargs), "reason": reason, "token": token}
+
+    def not_imported(self, request: HttpRequest, texts: list[Any]) -> HttpResponse:
+        """A confirmation that is sent twice: the first has changed the stock, and perhaps removed the upload."""
+        if not is_taken(token_of(request)):
+            return super().not_imported(request, texts)
+        text = _("This table was imported before, and its changes of the stock are not made twice.")
+        self.message_user(request, text, messages.WARNING)
+        return HttpResponseRedirect(reverse("admin:shop_variant_changelist"))
+
+
+def token_of(request: HttpRequest) -> UUID | None:
+    """The name of an upload is given once, and its preview sends it back. None for an upload."""
+    try:
+        return UUID(request.POST.get("import_file_name", ""))
+    except ValueError:
+        return None

@@ -114,8 +114,7 @@ class WithTables(TablePages):
         try:
             response: HttpResponse = super().process_import(request, **kwargs)  # type: ignore[misc]
         except UploadGone:
-            self.message_user(request, _("The preview was too long ago. Upload the file again."), messages.ERROR)
-            return self.import_again()
+            return self.not_imported(request, [_("The preview was too long ago. Upload the file again.")])
         return response
 
     def get_import_data_kwargs(self, **kwargs: Any) -> dict[str, Any]:
@@ -128,14 +127,13 @@ class WithTables(TablePages):
             response: HttpResponse = super().process_result(result, request)  # type: ignore[misc]
             return response
         text = _("Nothing was imported, because something has changed since the preview. Look at it again.")
-        self.message_user(request, text, messages.ERROR)
+        texts: list[Any] = [text]
         for row in result.invalid_rows[:10]:
-            self.message_user(
-                request,
-                _("Line %(line)d: %(error)s") % {"line": row.number, "error": "; ".join(row.error.messages)},
-                messages.ERROR,
-            )
-        return self.import_again()
+            texts.append(_("Line %(line)d: %(error)s") % {"line": row.number, "error": "; ".join(row.error.messages)})
+        return self.not_imported(request, texts)
 
-    def import_again(self) -> HttpResponse:
+    def not_imported(self, request: HttpRequest, texts: list[Any]) -> HttpResponse:
+        """Say why, and offer the upload again."""
+        for text in texts:
+            self.message_user(request, text, messages.ERROR)
         return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_import"))

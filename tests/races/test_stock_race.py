@@ -2,6 +2,7 @@
 
 import random
 from functools import partial
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -37,6 +38,21 @@ def test_the_journal_agrees_with_the_counters_after_random_steps_of_many_threads
     for variant in Variant.objects.all():
         assert journal_of(variant) == units_in(variant)
         assert links_of(variant)
+
+
+def test_of_steps_with_one_token_at_once_one_is_taken() -> None:
+    tea = variant_of(make_product(slug="tea", name="tea", price_minor=100, units=UNITS))
+    token, refused = uuid4(), []
+
+    def send() -> None:
+        try:
+            take(Difference(5), variant_id=tea.pk, reason="delivery", made_by=None, token=token)
+        except StockRefused as refusal:
+            refused.append(refusal)
+
+    at_once([send] * THREADS)
+    assert len(refused) == THREADS - 1
+    assert units_in(tea) == journal_of(tea) == (UNITS + 5, 0, 0)
 
 
 def test_saving_a_product_while_its_units_move_loses_no_unit(shop_manager: User) -> None:

@@ -1,6 +1,7 @@
 """Tables of products, variants and stock come in with a preview, errors by line, and all rows or none."""
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from io import BytesIO
 from typing import Any
 from unittest import mock
@@ -16,6 +17,7 @@ from seckill.models import SaleItem
 from shop.models import Product, SearchEntry, StockChange, Variant
 from shop.staff.product_tables import ProductTable
 from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
+from shop.staff.table_pages import CachedUpload
 from shop.stock.movements import lock, move
 from tests.steps.shop import found_among, variant_of
 from tests.steps.staff import employee, messages_on
@@ -183,6 +185,20 @@ class TestStock:
         assert "Line 1: Only 7 units are available; checkouts hold 3 more." in messages_on(response)
         variant.refresh_from_db()
         assert variant.available == 7
+
+    @pytest.mark.parametrize("change", ["5", "-5"])
+    @pytest.mark.parametrize("has_died", [False, True], ids=["sent-twice", "killed-before-the-upload-was-removed"])
+    def test_a_table_that_is_confirmed_twice_changes_the_stock_once_and_says_so(
+        self, client: Client, variant: Variant, change: str, has_died: bool
+    ) -> None:
+        preview = upload(client, STOCK, {"sku": variant.sku, "change": change, "reason": "delivery"})
+        with mock.patch.object(CachedUpload, "remove") if has_died else nullcontext():
+            confirm(client, STOCK, preview)
+        entries = StockChange.objects.count()
+        sentence = "This table was imported before, and its changes of the stock are not made twice."
+        assert messages_on(confirm(client, STOCK, preview)) == [sentence]
+        variant.refresh_from_db()
+        assert (variant.available, StockChange.objects.count()) == (8 + int(change), entries)
 
     def test_a_wrong_line_is_refused(self, client: Client, variant: Variant) -> None:
         wrong = (

@@ -69,6 +69,21 @@ def test_a_count_against_a_stock_that_has_changed_is_refused_and_can_be_saved_on
     assert variant.available == 12
 
 
+@pytest.mark.parametrize(("how", "units", "available"), [("change", 20, 28), ("change", -5, 3), ("count", 12, 10)])
+def test_a_form_that_is_sent_twice_changes_the_stock_once_and_says_so(
+    client: Client, variant: Variant, how: str, units: int, available: int
+) -> None:
+    shown = client.get(admin_page(variant)).context["adminform"].form
+    sent = step(how, units) | {"token": shown["token"].value()}
+    answers = [messages_on(client.post(admin_page(variant), sent, follow=True)) for _ in range(2)]
+    now = f"“Mug” has {available} available units now."
+    again = "This form was sent before, and its change of the stock is not made twice."
+    assert answers == [[f"Saved. {now}"], [f"{again} {now}"]]
+    assert units_in(variant)[:2] == (available, 2)
+    # The page that is shown now is another form.
+    assert client.get(admin_page(variant)).context["adminform"].form["token"].value() != sent["token"]
+
+
 def test_no_more_units_go_than_are_available_and_a_change_needs_a_reason(client: Client, variant: Variant) -> None:
     page = admin_page(variant)
     assert error_of(client.post(page, step("count", 1))) == "Checkouts hold 2 units, so the stock cannot be lower."
