@@ -17,7 +17,7 @@ from imagekit.processors import ResizeToFill, ResizeToFit, Transpose
 from modeltranslation.manager import MultilingualManager
 from modeltranslation.utils import build_localized_fieldname
 
-from shop.models.picture_field import PictureField, new_picture_name
+from shop.models.picture_field import EightBits, PictureField, new_picture_name
 from shop.models.search_entry import write_entries
 
 # Categories are shown as a tree of at most so many levels: deeper ones do not fit on a phone.
@@ -252,7 +252,7 @@ class Picture(models.Model):
     image = PictureField(
         verbose_name=_("picture"),
         upload_to=new_picture_name,
-        processors=[Transpose(), ResizeToFit(2000, 2000, upscale=False)],
+        processors=[EightBits(), Transpose(), ResizeToFit(2000, 2000, upscale=False)],
         format="WEBP",
         options={"quality": 85},
     )

@@ -19,6 +19,8 @@ from PIL import Image, ImageFile, features
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", *(["AVIF"] if features.check("avif") else []))
 # A decoded pixel takes four bytes: a phone's 48 megapixels are 200 MB for a second. A small file may claim far more.
 PIXELS_MAX = 50_000_000
+# A square is cut out of a picture that was scaled until it fills it: 2000 × 2 pixels would become 640,000 × 640 first.
+SIDES_RATIO_MAX = 20
 
 
 class PictureFormField(forms.ImageField):
@@ -26,6 +28,15 @@ class PictureFormField(forms.ImageField):
         if data not in self.empty_values:
             check_picture(data)
         return super().to_python(data)
+
+
+class EightBits:
+    """A processor of imagekit. A PNG in grey may have 16 bits; taken as they are, nearly all would be white."""
+
+    def process(self, picture: Image.Image) -> Image.Image:
+        if not picture.mode.startswith("I"):
+            return picture
+        return picture.point(lambda value: value * (1 / 256)).convert("L")
 
 
 class PictureField(ProcessedImageField):  # type: ignore[misc]
@@ -54,7 +65,9 @@ def check_picture(file: IO[Any]) -> None:
             with Image.open(file, formats=FORMATS) as picture:
                 check_size(picture)
                 picture.load()
-    except (ValidationError, Image.DecompressionBombError):
+    except ValidationError:
+        raise
+    except Image.DecompressionBombError:
         raise too_large() from None
     except Exception as error:
         # Decoders raise many kinds of errors: OSError, SyntaxError, struct.error, DecompressionBombError.
@@ -70,6 +83,11 @@ def check_size(picture: ImageFile.ImageFile) -> None:
     """Before it is decoded: the header says how large it will be."""
     if picture.width * picture.height > PIXELS_MAX:
         raise too_large()
+    if max(picture.size) > SIDES_RATIO_MAX * min(picture.size):
+        raise ValidationError(
+            _("A picture may be at most %(max)d times as wide as it is high, or as high as it is wide. Crop it first.")
+            % {"max": SIDES_RATIO_MAX}
+        )
 
 
 def too_large() -> ValidationError:

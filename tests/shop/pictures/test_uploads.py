@@ -112,6 +112,20 @@ def test_the_usual_formats_are_taken(product: Product, format: str) -> None:
     assert upload(product, image_bytes(format)).image.name.endswith(".webp")
 
 
+def test_a_picture_in_grey_with_sixteen_bits_keeps_its_shades(product: Product) -> None:
+    three, file = Image.frombytes("I;16", (3, 1), struct.pack("<3H", 0, 30_000, 65_535)), BytesIO()
+    three.resize((300, 100), Image.Resampling.NEAREST).save(file, "PNG")
+    assert clean(file.getvalue()) == ""
+    with default_storage.open(upload(product, file.getvalue()).image.name) as saved, Image.open(saved) as picture:
+        shades = [picture.convert("L").getpixel((x, 50)) for x in (50, 150, 250)]
+    assert shades == pytest.approx([0, 117, 255], abs=3)
+
+
+def test_a_picture_that_is_twenty_times_as_wide_as_it_is_high_is_taken(product: Product) -> None:
+    assert clean(image_bytes(size=(400, 20))) == ""
+    assert upload(product, image_bytes(size=(400, 20))).small.name
+
+
 def bomb(width: int, height: int) -> bytes:
     """A PNG of some kilobytes that says that it has so many pixels."""
 
@@ -141,8 +155,15 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
         # It would take 14 GB.
         (partial(bomb, 60_000, 60_000), "megapixels"),
         (partial(bomb, 8_000, 7_000), "50 megapixels"),
+        # It would fill a square only after it was made 640,000 pixels long.
+        (partial(image_bytes, "PNG", (2_000, 2)), "20 times as wide"),
+        (partial(image_bytes, "PNG", (40_000, 1)), "20 times as wide"),
+        (partial(image_bytes, "PNG", (1, 21)), "20 times as wide"),
     ],
-    ids=["svg", "empty", "torn-gif", "eps", "bmp", "tiff", "torn-jpeg", "torn-png", "bytes", "bomb", "large"],
+    ids=[
+        *("svg", "empty", "torn-gif", "eps", "bmp", "tiff", "torn-jpeg", "torn-png", "bytes", "bomb", "large"),
+        *("thin", "one-pixel-high", "one-pixel-wide"),
+    ],
 )
 def test_a_file_that_is_no_picture_or_too_large_is_refused_in_words(
     content: bytes | Callable[[], bytes], words: str
