@@ -235,6 +235,11 @@ class Variant(models.Model):
         super().save(*args, **kwargs)
         write_entries(Product.objects.filter(pk=self.product_id))
 
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        deleted = super().delete(*args, **kwargs)
+        write_entries(Product.objects.filter(pk=self.product_id))
+        return deleted
+
     def get_absolute_url(self) -> str:
         return self.product.get_absolute_url()
 

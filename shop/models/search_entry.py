@@ -1,7 +1,7 @@
 """The search entry of each product, in all languages of the shop. Written here and nowhere else.
 
-Product, variant and category call `write_entries` when they are saved. Code that changes rows by `update` or
-`bulk_create` calls it afterwards; `manage.py update_search` writes all entries.
+Product, variant and category call `write_entries` when they are saved, a variant also when it is deleted. Code that
+changes rows by `update` or `bulk_create` calls it afterwards; `manage.py update_search` writes all entries.
 """
 
 from collections.abc import Iterable, Iterator

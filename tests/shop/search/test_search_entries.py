@@ -73,6 +73,18 @@ def test_an_entry_says_whether_the_product_can_be_seen(product: Product) -> None
     assert not SearchEntry.objects.get().is_visible
 
 
+def test_a_deleted_variant_is_neither_found_nor_priced_nor_shown(product: Product) -> None:
+    tin = Variant.objects.create(product=product, sku="TIN", price_minor=100, options="Tin")
+    assert found("tin") == {"longjing"}
+    tin.delete()
+    assert not found("tin")
+    assert SearchEntry.objects.get().lowest_minor == variant_of(product).price_minor
+    StockChange.objects.all().delete()
+    variant_of(product).delete()
+    entry = SearchEntry.objects.get()
+    assert (entry.is_visible, entry.lowest_minor) == (False, None)
+
+
 def test_a_deleted_product_is_not_found(product: Product) -> None:
     StockChange.objects.all().delete()
     product.delete()
