@@ -4,7 +4,7 @@ Product, variant and category call `write_entries` when they are saved, a varian
 changes rows by `update` or `bulk_create` calls it afterwards; `manage.py update_search` writes all entries.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -63,18 +63,30 @@ class SearchWord(models.Model):
 
 def write_entries(products: "models.QuerySet[Any]") -> int:
     """Write the entries of these products as they are now. Returns how many."""
-    rows = products.order_by("pk").select_related("category__parent__parent").prefetch_related("variants")
-    entries = (entry_of(product) for product in rows.iterator(chunk_size=BATCH_SIZE))
-    written = 0
+    written, using = 0, products.db
     words: set[str] = set()
-    while batch := list(islice(entries, BATCH_SIZE)):
-        with connections[products.db].cursor() as cursor:
-            cursor.executemany(statement(), [entry.parameters for entry in batch])
-        written += len(batch)
-        words.update(word for entry in batch for word in entry.words)
+    whole = products.model._default_manager.using(using).select_related("category__parent__parent")
+    ids = iter(products.order_by("pk").values_list("pk", flat=True))
+    while batch := list(islice(ids, BATCH_SIZE)):
+        with transaction.atomic(using=using, savepoint=False):
+            # Then read: another writer would leave here what it has read before this one has saved.
+            lock_entries(batch, using=using)
+            rows = whole.filter(pk__in=batch).order_by("pk").prefetch_related("variants")
+            entries = [entry_of(product) for product in rows]
+            with connections[using].cursor() as cursor:
+                cursor.executemany(statement(), [entry.parameters for entry in entries])
+        written += len(entries)
+        words.update(word for entry in entries for word in entry.words)
     # Not in this transaction, which may be long, and another one with the same new word would wait for it.
-    transaction.on_commit(lambda: learn_words(words, using=products.db), using=products.db, robust=True)
+    transaction.on_commit(lambda: learn_words(words, using=using), using=using, robust=True)
     return written
+
+
+def lock_entries(product_ids: Collection[int], *, using: str = "default") -> None:
+    """Until the transaction ends, and in the order of their ids. Where variants are locked too, they come after: the
+    writer of many entries takes long, and checkouts wait for variants."""
+    entries = SearchEntry.objects.using(using).select_for_update(no_key=True).filter(pk__in=product_ids)
+    list(entries.order_by("pk").values_list("pk", flat=True))
 
 
 def learn_words(words: set[str], *, using: str) -> None:
