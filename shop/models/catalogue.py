@@ -233,15 +233,17 @@ class Variant(models.Model):
         if not self._state.adding and not args:
             kwargs.setdefault("update_fields", self.columns_of_staff())
         super().save(*args, **kwargs)
-        write_entries(Product.objects.filter(pk=self.product_id))
+        # The page of the stock, which has locked the variant, saves this column alone.
+        if kwargs.get("update_fields") != ["low_stock_at"]:
+            write_entries(Product.objects.filter(pk=self.product_id))
+
+    def get_absolute_url(self) -> str:
+        return self.product.get_absolute_url()
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         deleted = super().delete(*args, **kwargs)
         write_entries(Product.objects.filter(pk=self.product_id))
         return deleted
-
-    def get_absolute_url(self) -> str:
-        return self.product.get_absolute_url()
 
     @classmethod
     def columns_of_staff(cls) -> list[str]:

@@ -13,6 +13,7 @@ from unfold.decorators import display
 
 from shop.languages.columns import in_all_languages, in_default_language, language_tabs
 from shop.models import Picture, Product, StockChange, Variant
+from shop.models.search_entry import lock_entries
 from shop.prices.price_field import price_text
 from shop.staff.admin_base import StaffAdmin
 from shop.staff.category_path import PARENTS, CategoryField, CategoryFilter, path_of
@@ -101,6 +102,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
         """The variants are locked too: a sale could be published, and units could move, while the form is checked."""
         product = super().get_object(request, object_id, from_field)
         if product is not None and request.method == "POST":
+            lock_entries([product.pk])
             movements.lock(list(product.variants.values_list("pk", flat=True)))
         return product
 

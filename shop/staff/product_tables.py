@@ -1,8 +1,8 @@
 """The tables of products and of their variants. A row is found by its slug or SKU, and made if there is none.
 
-The lines of a table of variants are checked without a lock, and written together at its end: checkouts that want a
-variant wait for a few statements, and not for five thousand lines. Of a row that is there, only the columns of the
-table are written: a colleague may save others in the meantime.
+The lines of a table are checked without a lock, and written together at its end: checkouts that want a variant, and
+colleagues who save a product, wait for a few statements, and not for five thousand lines. Of a row that is there, only
+the columns of the table are written: a colleague may save others in the meantime.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from simple_history.utils import bulk_create_with_history, bulk_update_with_hist
 
 from shop.languages.columns import in_all_languages, in_default_language
 from shop.models import Category, Product, TaxRate, Variant
-from shop.models.search_entry import write_entries
+from shop.models.search_entry import lock_entries, write_entries
 from shop.prices.price_field import PriceField
 from shop.staff.table_pages import Table, WithTables
 from shop.staff.variant_rules import SAME_OPTIONS, lowest_prices, option_key, option_refusals, price_refusal
@@ -89,6 +89,22 @@ class OncePerRow(Table):
 
     key_column: str
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.changed: list[Any] = []
+
+    def write(self) -> None:
+        """Write the `columns` of all that are `changed`."""
+        raise NotImplementedError
+
+    def save_instance(self, instance: Any, is_create: bool, row: Any, **options: Any) -> None:
+        """Later, with all the others; a preview writes nothing."""
+        self.changed.append(instance)
+
+    def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
+        if not (options.get("dry_run") or result.has_errors() or result.has_validation_errors()):
+            self.write()
+
     def before_import(self, dataset: Any, **options: Any) -> None:
         self.lines: dict[str, int] = {}
         named = set(dataset.headers or []) - {self.key_column}
@@ -125,12 +141,8 @@ class ProductTable(OncePerRow):
         skip_unchanged = True
         use_transactions = True
 
-    def save_instance(self, instance: Product, is_create: bool, row: Any, **options: Any) -> None:
-        if not is_create:
-            saved = Product.objects.select_for_update(no_key=True).get(pk=instance.pk)
-            copy_columns(self.columns, source=instance, target=saved)
-            instance = saved
-        super().save_instance(instance, is_create, row, **options)
+    def write(self) -> None:
+        write_products(self.changed, columns=self.columns)
 
     def export(self, queryset: Any = None, **options: Any) -> Any:
         products = Product.objects.all() if queryset is None else queryset
@@ -164,7 +176,6 @@ class VariantTable(OncePerRow):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.changed: dict[str, Variant] = {}
         # Of each product in the table, the options of its variants by SKU, with the lines that were read before.
         self.options_of: dict[int, dict[str, tuple[str, ...]]] = {}
 
@@ -194,13 +205,8 @@ class VariantTable(OncePerRow):
             self.options_of[product.pk] = {sku: option_key(text) for sku, text in rows}
         return self.options_of[product.pk]
 
-    def save_instance(self, instance: Variant, is_create: bool, row: Any, **options: Any) -> None:
-        """Later, with all the others; a preview writes nothing."""
-        self.changed[instance.sku] = instance
-
-    def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
-        if not (options.get("dry_run") or result.has_errors() or result.has_validation_errors()):
-            write_variants(list(self.changed.values()), columns=self.columns)
+    def write(self) -> None:
+        write_variants(self.changed, columns=self.columns)
 
     def export(self, queryset: Any = None, **options: Any) -> Any:
         """The list from which this is called has products."""
@@ -216,6 +222,23 @@ def copy_columns(columns: Collection[str], *, source: Product | Variant, target:
         setattr(target, column, getattr(source, column))
 
 
+def write_products(products: list[Product], *, columns: Collection[str]) -> None:
+    """Write these columns of all of them, and new ones whole. Raises Product.DoesNotExist where one was deleted."""
+    wanted = {product.pk: product for product in products if product.pk}
+    new = [product for product in products if not product.pk]
+    with transaction.atomic():
+        known = list(Product.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk"))
+        if len(known) != len(wanted):
+            raise Product.DoesNotExist
+        for product in known:
+            copy_columns(columns, source=wanted[product.pk], target=product)
+        if known:
+            bulk_update_with_history(known, Product, columns, batch_size=ROWS_MAX)
+        if new:
+            bulk_create_with_history(new, Product, batch_size=ROWS_MAX)
+        write_entries(Product.objects.filter(pk__in=[product.pk for product in [*known, *new]]))
+
+
 def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None:
     """Write these columns of all of them, and new ones whole.
 
@@ -224,9 +247,12 @@ def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None
     wanted = {variant.pk: variant for variant in variants if variant.pk}
     new = [variant for variant in variants if not variant.pk]
     with transaction.atomic():
-        known = lock(wanted)
         # A variant may move to another product, whose entry changes as well as that of its former one.
-        product_ids = {variant.product_id for variant in known}
+        product_ids = set(Variant.objects.filter(pk__in=wanted).values_list("product_id", flat=True))
+        product_ids |= {variant.product_id for variant in variants}
+        lock_entries(product_ids)
+        known = lock(wanted)
+        product_ids |= {variant.product_id for variant in known}
         lowest = lowest_prices(wanted)
         for variant in known:
             copy_columns(columns, source=wanted[variant.pk], target=variant)
@@ -236,7 +262,6 @@ def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None
             bulk_update_with_history(known, Variant, columns, batch_size=ROWS_MAX)
         if new:
             bulk_create_with_history(new, Variant, batch_size=ROWS_MAX)
-        product_ids |= {variant.product_id for variant in [*known, *new]}
         write_entries(Product.objects.filter(pk__in=product_ids))
 
 

@@ -17,14 +17,15 @@ from orders.models import Order
 from orders.units import taken
 from seckill.changes.journal import make_change
 from seckill.models import SaleChange
-from shop.models import Picture, Product, Variant
+from shop.models import Picture, Product, SearchEntry, Variant
+from shop.models.search_entry import lock_entries
 from shop.stock.movements import Kind, move
 from tests.processes import wait_until
 from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, order_of, plain_order
 from tests.steps.operating import waiting_for_locks
 from tests.steps.product_page import saved_page
-from tests.steps.shop import PLENTY, goods, make_item, png, units_in, variant_of
+from tests.steps.shop import PLENTY, found_among, goods, make_item, png, units_in, variant_of
 from tests.steps.staff import admin_page
 from tests.steps.tables import confirm, errors_by_line, exported, upload
 
@@ -149,6 +150,64 @@ def statements_of_import(client: Client, page: str, rows: list[dict[str, str]], 
         if "shop_stockchange" in statement["sql"] or "shop_variant" in statement["sql"]
     )
     return sum(map(locks, in_preview.captured_queries)), last - locking[0]
+
+
+def test_an_import_of_products_locks_them_at_its_end_and_its_preview_not_at_all(as_manager: Client) -> None:
+    for number in range(24):
+        goods(f"tea-{number}")
+    rows = exported(as_manager, PRODUCTS)
+    renamed = [row | {"name_en": f"{row['name_en']} of spring"} for row in rows]
+    with CaptureQueriesContext(connection) as in_preview:
+        preview = upload(as_manager, PRODUCTS, *renamed, {**renamed[0], "slug": "new", "name_en": "New"})
+    assert not errors_by_line(preview)
+    with CaptureQueriesContext(connection) as in_import:
+        confirm(as_manager, PRODUCTS, preview)
+
+    def writing(statements: Any) -> list[int]:
+        words = ("FOR NO KEY UPDATE", 'UPDATE "shop_product"', 'INSERT INTO "shop_', "INSERT INTO shop_searchentry")
+        found = enumerate(statement["sql"] for statement in statements.captured_queries)
+        return [place for place, sql in found if any(word in sql for word in words)]
+
+    assert not writing(in_preview)
+    assert writing(in_import)[-1] - writing(in_import)[0] < 12
+    assert Product.objects.filter(name_en__endswith=" of spring").count() == 24
+    assert Product.history.filter(name_en__endswith=" of spring").count() == 24  # type: ignore[attr-defined]
+    for typed in ("spring", "new"):
+        assert found_among(SearchEntry.objects.all(), typed).entries.exists(), typed
+
+
+@pytest.mark.parametrize("way", ["form", "table", "low-at"])
+def test_who_waits_for_an_entry_of_the_search_does_not_hold_the_stock_up(
+    as_manager: Client, product: Product, way: str
+) -> None:
+    """A category's new name takes the entries of all its products."""
+    variant, seen = variant_of(product), {"entry is locked": False, "variant is locked": True}
+    preview = upload(as_manager, PRODUCTS, {"sku": variant.sku, "price": "98"}, table=VARIANT_TABLE)
+
+    def hold_the_entry() -> None:
+        with transaction.atomic():
+            lock_entries([product.pk])
+            seen["entry is locked"] = True
+            wait_until(lambda: waiting_for_locks() == 1 or way == "low-at", seconds_max=30)
+            if way == "low-at":
+                # It needs no entry, and does not wait.
+                wait_until(lambda: variant_of(product).low_stock_at == 3, seconds_max=9)
+            seen["variant is locked"] = is_locked(variant)
+
+    def save() -> None:
+        wait_until(lambda: seen["entry is locked"], seconds_max=30)
+        if way == "table":
+            confirm(as_manager, PRODUCTS, preview)
+        elif way == "form":
+            as_manager.post(admin_page(product), saved_page(product, price_minor="98.00"))
+        else:
+            as_manager.post(admin_page(variant), {"how": "change", "low_stock_at": 3})
+
+    calls: list[Callable[[], None]] = [hold_the_entry, save]
+    at_once(calls)
+    assert not seen["variant is locked"]
+    saved = variant_of(product)
+    assert saved.low_stock_at == 3 if way == "low-at" else saved.price_minor == 9800
 
 
 @pytest.mark.parametrize(
