@@ -6,10 +6,11 @@ spaces, and PostgreSQL cannot cut them: each character and each pair of neighbou
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from django.conf import settings
+from django.db import connections
 
 # PostgreSQL's names of the languages whose word endings it knows, by their codes in Django.
 DICTIONARIES = {
@@ -54,6 +55,15 @@ def dictionaries() -> tuple[str, ...]:
     """Those of the shop's languages."""
     codes = [code.split("-")[0] for code, _name in settings.LANGUAGES]
     return tuple(dict.fromkeys(DICTIONARIES[code] for code in codes if code in DICTIONARIES))
+
+
+def stop_words(words: Collection[str], *, using: str) -> set[str]:
+    """Those of the folded words that every dictionary leaves out, as "with": no entry has them."""
+    left_out = " AND ".join(["length(to_tsvector(%s::regconfig, word)) = 0"] * len(dictionaries()))
+    with connections[using].cursor() as cursor:
+        sql = f"SELECT word FROM unnest(%s::text[]) AS word WHERE {left_out}"
+        cursor.execute(sql, [list(words), *dictionaries()])
+        return {word for (word,) in cursor.fetchall()}
 
 
 def fold(text: str) -> str:

@@ -12,8 +12,9 @@ from operator import and_, or_
 from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery
 from django.db.models import QuerySet
 
+from shop.databases.replica import reading_alias
 from shop.models.search_entry import SearchEntry, whole_lexeme
-from shop.models.search_words import dictionaries, fold, pairs_of, quoted, runs_in, words_in
+from shop.models.search_words import dictionaries, fold, pairs_of, quoted, runs_in, stop_words, words_in
 from shop.search.spelling import meant_words
 
 # A page's search field has as many. Pasted books are cut.
@@ -72,6 +73,10 @@ def exact_query(text: str) -> Query | None:
 def close_query(text: str) -> Query | None:
     """The same with forgiveness; None if nothing can be forgiven."""
     words, runs = words_of(text), runs_in(text)
+    if words:
+        small = stop_words(words, using=reading_alias())
+        # Where nothing else was typed, words that begin so are better than none.
+        words = [word for word in words if word not in small] or (words if not runs else [])
     parts = [forgiving_word_query(word, meant) for word, meant in meant_words(words).items()]
     parts += [Lexemes(forgiving_run(run)) for run in runs]
     return reduce(and_, parts) if parts else None

@@ -66,6 +66,10 @@ def found(typed: str) -> list[str]:
         ("keyyboard", "mechanical-keyboard"),
         ("mecanical keyboard", "mechanical-keyboard"),
         ("lapm desk", "desk-lamp"),
+        # A typo, with words that are in no entry
+        ("lapm for the desk", "desk-lamp"),
+        ("the headphobes with noise cancelling", "headphones"),
+        ("with 降燥耳机", "headphones"),
         ("longjin", "longjing-tea"),
         ("wok", "cast-iron-wok"),
         ("龙景茶 明前", "longjing-tea"),
