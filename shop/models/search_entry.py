@@ -15,7 +15,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import connections, models, transaction
 from modeltranslation.utils import build_localized_fieldname
 
-from shop.models.search_words import WORD_CHARACTERS_MAX, dictionaries, fold, lexemes, quoted, words_in
+from shop.models.search_words import WORD_CHARACTERS_MAX, dictionaries, fold, lexemes, quoted, stop_words, words_in
 
 # Products whose entries are written in one call of the database.
 BATCH_SIZE = 500
@@ -72,7 +72,8 @@ def write_entries(products: "models.QuerySet[Any]") -> int:
             # Then read: another writer would leave here what it has read before this one has saved.
             lock_entries(batch, using=using)
             rows = whole.filter(pk__in=batch).order_by("pk").prefetch_related("variants")
-            entries = [entry_of(product) for product in rows]
+            small = stop_words({word for product in rows for word in words_in(names_of(product))}, using=using)
+            entries = [entry_of(product, small) for product in rows]
             with connections[using].cursor() as cursor:
                 cursor.executemany(statement(), [entry.parameters for entry in entries])
         written += len(entries)
@@ -104,7 +105,12 @@ class Entry:
     words: list[str]
 
 
-def entry_of(product: Any) -> Entry:
+def names_of(product: Any) -> str:
+    return fold(" ".join(in_each_language(product, "name")))
+
+
+def entry_of(product: Any, small: Collection[str]) -> Entry:
+    """`small` are the stop words in its name, which no dictionary keeps: "down" alone still finds a down jacket."""
     categories = list(with_parents(product.category))
     variants = list(product.variants.all())
     skus = [fold(variant.sku) for variant in variants]
@@ -118,8 +124,9 @@ def entry_of(product: Any) -> Entry:
     title: list[Any] = []
     for dictionary in dictionaries():
         title += [dictionary, " ".join(words_in(names)), dictionary, " ".join(words_in(others))]
+    alone = [word for word in words_in(names_of(product)) if word in small]
     # Tea comes before what only smells of it: the whole name of a category counts as much as a word of a name.
-    wholes = [f"{quoted(whole_lexeme(whole))}:1A" for whole in dict.fromkeys([*skus, *map(fold, kinds)])]
+    wholes = [f"{quoted(whole_lexeme(whole))}:1A" for whole in dict.fromkeys([*skus, *map(fold, kinds), *alone])]
     title.append(" ".join([*lexemes(names, weight="A"), *lexemes(others, weight="B"), *wholes]))
     rest: list[Any] = []
     for dictionary in dictionaries():

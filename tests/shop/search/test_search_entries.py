@@ -73,6 +73,13 @@ def test_an_entry_says_whether_the_product_can_be_seen(product: Product) -> None
     assert not SearchEntry.objects.get().is_visible
 
 
+def test_a_small_word_alone_finds_the_names_that_have_it(product: Product) -> None:
+    for slug, name in (("down-jacket", "Down jacket"), ("downpipe", "Downpipe")):
+        Product.objects.create(slug=slug, name=name)
+    assert found("down") == {"down-jacket"}
+    assert found("jacket") == found("down jacket") == {"down-jacket"}
+
+
 def test_a_deleted_variant_is_neither_found_nor_priced_nor_shown(product: Product) -> None:
     tin = Variant.objects.create(product=product, sku="TIN", price_minor=100, options="Tin")
     assert found("tin") == {"longjing"}
