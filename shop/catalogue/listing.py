@@ -6,11 +6,12 @@ from enum import StrEnum
 
 from django.conf import settings
 from django.contrib.postgres.search import SearchRank
-from django.db.models import Count, Exists, F, OrderBy, OuterRef, Prefetch, QuerySet, RowRange, Window
+from django.db.models import Count, Exists, F, OrderBy, OuterRef, Prefetch, QuerySet, RowRange, Value, Window
+from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import get_language
 
 from shop.databases.replica import reading_alias
-from shop.languages.columns import column_in
+from shop.languages.columns import column_in, in_default_language
 from shop.models import Picture, Product, SearchEntry, Variant
 from shop.search.query import Found, search
 
@@ -116,12 +117,17 @@ def ordering_of(wanted: ProductFilter, found: Found) -> list[OrderBy]:
             return [SearchRank(F("title"), found.query).desc(), F("pk").desc()]
         case Ordering.NAME:
             # A translated field is that of the buyer's language only in a query of its own model.
-            name = column_in(get_language() or settings.LANGUAGE_CODE, "product__name")
-            return [F(name).asc(), F("pk").asc()]
+            return [name_in(get_language() or settings.LANGUAGE_CODE).asc(), F("pk").asc()]
         case Ordering.CHEAPEST | Ordering.DEAREST:
             lowest = F("lowest_minor")
             return [lowest.desc() if ordering is Ordering.DEAREST else lowest.asc(), F("pk").asc()]
     return [F("pk").desc()]
+
+
+def name_in(language: str) -> F | Coalesce:
+    """Of an entry's product, as its reader sees it: one without a name in the language has that of the first one."""
+    name, first = column_in(language, "product__name"), in_default_language("product__name")
+    return F(first) if name == first else Coalesce(NullIf(F(name), Value("")), F(first))
 
 
 def with_parts(products: "QuerySet[Product]") -> "QuerySet[Product]":

@@ -128,6 +128,14 @@ def test_a_list_is_filtered_and_sorted(client: Client, cups: Category) -> None:
         assert (found if "sort" in query else sorted(found)) == (names if "sort" in query else sorted(names)), query
 
 
+def test_a_product_without_a_name_in_a_language_is_sorted_by_the_name_that_is_shown(client: Client) -> None:
+    names = (("Cup", "Aa"), ("Bowl", ""), ("Ant", None), ("Dish", "Zz"))
+    for number, (name, second) in enumerate(names):
+        make_product(slug=f"p{number}", name_en=name, name_zh_hans=second, price_minor=100)
+    assert names_in(page(client, "/zh-hans/products/?sort=name")) == ["Aa", "Ant", "Bowl", "Zz"]
+    assert names_in(page(client, "/products/?sort=name")) == ["Ant", "Bowl", "Cup", "Dish"]
+
+
 def test_a_list_has_pages_that_keep_the_filters(client: Client) -> None:
     for number in range(PAGE_SIZE + 1):
         make_product(slug=f"p{number}", name=f"Lamp {number:02}", price_minor=100 + number)
