@@ -95,13 +95,19 @@ class VariantFormSet(BaseInlineFormSet):
             if is_deleted and (reason := reason_to_keep(form.instance)):
                 raise ValidationError(reason)
         super().clean()
-        seen: set[tuple[str, ...]] = set()
+        seen = self.options_of_others()
         for form in self.forms:
             if self._should_delete_form(form):  # type: ignore[attr-defined]
                 continue
             if form.is_valid() and (form.has_changed() or form.instance.pk):
                 self.check_options(form, seen)
         self.suggest_skus()
+
+    def options_of_others(self) -> set[tuple[str, ...]]:
+        """Those of variants that the page did not show: a colleague, or this form sent before, has added them."""
+        shown = [form.instance.pk for form in self.forms if form.instance.pk]
+        others = Variant.objects.filter(product=self.instance.pk).exclude(pk__in=shown)
+        return {option_key(text) for text in others.values_list(in_default_language("options"), flat=True)}
 
     def check_options(self, form: Any, seen: set[tuple[str, ...]]) -> None:
         texts = {column: form.cleaned_data.get(column) or "" for column in in_all_languages("options")}

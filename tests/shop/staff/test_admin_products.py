@@ -147,6 +147,16 @@ class TestOptions:
         response = client.post(f"{PRODUCTS}add/", filled_page(*rows, option_names_en="Size / Colour"))
         assert errors_of_rows(response) == [{}, {"options_en": ["Another variant has the same options."]}]
 
+    def test_a_form_that_is_sent_twice_adds_its_variant_once(self, client: Client, product: Product) -> None:
+        Product.objects.update(option_names_en="Size")
+        Variant.objects.update(options_en="S")
+        page = saved_page(product, options_en="S") | {"option_names_en": "Size", "variants-TOTAL_FORMS": 2}
+        page |= {f"variants-1-{field}": value for field, value in new_row(options_en="m").items()}
+        assert client.post(admin_page(product), page).status_code == 302
+        again = client.post(admin_page(product), page)
+        assert "Another variant has the same options." in again.content.decode()
+        assert sorted(product.variants.values_list("options_en", flat=True)) == ["S", "m"]
+
     def test_another_language_may_be_left_out_but_not_half_filled(self, client: Client, db: None) -> None:
         names: dict[str, Any] = {"option_names_en": "Size / Colour", "option_names_zh_hans": "尺寸 / 颜色"}
         half = filled_page(new_row(options_en="M / Red", options_zh_hans="中号"), **names)
