@@ -41,5 +41,5 @@ class PictureTranslation(TranslationOptions):
 # Without the columns that follow from others: a text in the default language, and the counters, which have a journal.
 keep_history(Category, excluded_fields=["name"])
 keep_history(TaxRate, excluded_fields=["name"])
-keep_history(Product, excluded_fields=["name", "description", "option_names", "search_words"])
+keep_history(Product, excluded_fields=["name", "description", "option_names"])
 keep_history(Variant, excluded_fields=["options", "available", "held", "sold"])

@@ -1,8 +1,10 @@
 """Every change of the catalogue is kept: who changed what, when, from what to what."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -42,6 +44,18 @@ def test_saving_without_a_change_adds_nothing_to_the_page(client: Client, produc
     before = len(client.get(url).context["entries"])
     client.post(admin_page(product), page | {"variants-0-weight_grams": 0})
     assert len(client.get(url).context["entries"]) == before
+
+
+def test_words_of_the_search_from_before_they_were_kept_seem_to_be_added_by_nobody(
+    client: Client, product: Product
+) -> None:
+    Product.objects.update(search_words="green tea")
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("shop.migrations.0011_fill_history_of_search_words").FILL)
+    for words in ("green tea", "green"):
+        client.post(admin_page(product), saved_page(product) | {"search_words": words})
+    of_words = [change for change in history_of(client, product) if change[2] == "Words of the search"]
+    assert of_words == [("Product · Longjing tea", "manager", "Words of the search", "green tea", "green")]
 
 
 def test_deleted_entries_can_still_be_read(client: Client, product: Product) -> None:

@@ -88,6 +88,15 @@ def test_a_late_save_of_a_product_neither_lowers_the_price_nor_sells_a_variant_t
     assert Product.objects.get().description == "From Hangzhou"
 
 
+def test_a_late_save_does_not_undo_the_words_of_the_search(client: Client, colleague: Client, product: Product) -> None:
+    mine = shown_page(product) | seen_on(client, product)
+    colleague.post(admin_page(product), shown_page(product) | {"search_words": "green tea"})
+    late = client.post(admin_page(product), mine)
+    assert ("employee", "Words of the search", "–", "green tea") in said_again(late)
+    assert shown_on(late, "search_words") == "green tea"
+    assert Product.objects.get().search_words == "green tea"
+
+
 def test_a_late_save_does_not_undo_what_a_table_has_changed(client: Client, product: Product) -> None:
     sku = variant_of(product).sku
     mine = saved_page(product) | seen_on(client, product)
