@@ -1,8 +1,8 @@
 """The ordinary stock of the shop. Every change of a variant's units is made here, and is written to the journal.
 
 All lines of an order move together or not at all. The variants' rows are locked in the order of their ids, so two
-checkouts with the same products never wait for each other in a circle. Where orders or items of a sale are locked too,
-they come first: orders, items, variants.
+checkouts with the same products never wait for each other in a circle. Where other rows are locked too, they come
+first: orders, items of a sale, entries of the search, variants.
 """
 
 from collections.abc import Collection, Mapping, Sequence
