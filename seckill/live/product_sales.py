@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from seckill.live.offers import Offer, offers_of
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from seckill.phase import Phase, in_phase
 from shop.models import Product
 from shop.prices.money import to_text
@@ -43,8 +43,8 @@ class ProductSales:
 
     @property
     def data(self) -> list[dict[str, Any]]:
-        """The offers in the words of schema.org."""
-        return [offer_data(offer) for offer in self.offers]
+        """The offers in the words of schema.org, which has none for a draw: nobody can order in it."""
+        return [offer_data(offer) for offer in self.offers if not offer.item.sale.has_draw]
 
 
 def offer_data(offer: Offer) -> dict[str, Any]:
@@ -87,6 +87,7 @@ def cheaper_offers(*, variant_ids: Collection[int], buyer_id: int | None) -> lis
 
 
 def items_on_sale(now: datetime) -> QuerySet[SaleItem]:
-    """The items of published and listed sales that are not over."""
+    """The items of published and listed sales that are not over. A draw can be entered only until it opens."""
     listed = SaleItem.objects.filter(sale__published_at__isnull=False, sale__listed=True, sale__closes_at__gt=now)
-    return listed.select_related("sale", "variant__product")
+    can_be_had = listed.exclude(sale__admission=Sale.Admission.DRAW, sale__opens_at__lte=now)
+    return can_be_had.select_related("sale", "variant__product")

@@ -37,7 +37,8 @@ class Card:
             *(get_language(), offering.product.slug, str(offering.product)),
             *(offering.price_minor, offering.has_prices, bool(offering.units)),
             picture and (picture.image.name, picture.alt),
-            item and (item.price_minor, item.variant.options, item.sale.opens_at, self.is_open, self.is_today),
+            item and (item.price_minor, item.variant.options, item.sale.opens_at, item.sale.has_draw),
+            *(self.is_open, self.is_today),
         )
 
 

@@ -16,6 +16,7 @@ from seckill import ledger
 from seckill.models import Sale, SaleItem
 from shop.models import Product, Variant
 from tests.steps.buying import add_to_cart, reserve
+from tests.steps.drawing import make_draw, opening_passes
 from tests.steps.shop import make_item, text_of
 from tests.steps.store import store_away
 
@@ -107,6 +108,26 @@ def test_the_cart_and_the_checkout_say_that_it_costs_less_in_the_sale(client: Cl
         assert f'href="{item.sale.get_absolute_url()}#item-{item.pk}"' in text
     Sale.objects.update(listed=False)
     assert "in a flash sale" not in text_of(client, "/cart/")
+
+
+def test_a_draw_is_offered_until_it_opens_and_never_to_be_bought(client: Client, product: Product) -> None:
+    # Given a product that costs less in a draw, and is in the visitor's cart
+    item = make_draw(product)
+    add_to_cart(client, "longjing")
+    # While entries are taken, its page and the lists lead to the draw
+    coming = text_of(client, PRODUCT)
+    assert "Enter the draw" in coming
+    assert "Entries close in" in coming
+    assert "Buy in the flash sale" not in coming
+    assert len(offers_in(coming)) == 1
+    assert "Draw until" in text_of(client, "/products/")
+    assert "抽签登记至" in text_of(client, "/zh-hans/products/")
+    # When it has opened, then it is not mentioned where somebody buys
+    opening_passes(item)
+    for path in (PRODUCT, "/products/", "/cart/", "/checkout/"):
+        text = text_of(client, path)
+        assert "CN¥99.00" in text
+        assert "CN¥19.00" not in text, path
 
 
 def test_a_buyer_who_has_all_that_the_sale_allows_is_not_sent_there(
