@@ -22,6 +22,7 @@ from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.browser.order_to_pay import open_order, order_to_pay, start_payment
 from tests.browser.screen import HeldAnswers
 from tests.processes import wait_until
+from tests.steps.drawing import make_draw, opening_passes
 from tests.steps.shop import make_item, make_product, variant_of
 from tests.steps.staff import change
 
@@ -408,3 +409,20 @@ def test_an_open_page_shows_the_note_of_a_pause_until_it_ends(
     expect(note).to_be_in_viewport()
     change(item, SaleChange.Kind.RESUME)
     expect(note).to_be_hidden()
+
+
+def test_the_page_of_a_draw_says_that_it_is_paused(live_shop: str, page: Page, product: Product) -> None:
+    item = make_draw(product)
+    opening_passes(item)
+    open_sale(page, live_shop, item)
+    phase = page.locator("[data-phase-text]")
+    expect(phase).to_have_text("Open, closes in")
+    change(item, SaleChange.Kind.PAUSE)
+    expect(phase).to_have_text("Paused, closes in", timeout=10_000)
+    # And a page that is opened meanwhile goes on saying it
+    open_sale(page, live_shop, item)
+    for _ in range(2):
+        with page.expect_response("**/live/"):
+            pass
+    expect(phase).to_have_text("Paused, closes in")
+    expect(page.locator("#announcer")).to_be_empty()

@@ -53,6 +53,8 @@ const sale = {
   // Over how long pages that wait spread their calls at the opening; the server says it.
   openingSpreadMs: 0,
   items: [],
+  // What a page without items of its own, as that of a draw, knows instead of their states: by the last answer.
+  liveStates: [{ paused: root.dataset.phase === "paused" }],
   // The reservations of this page that are not paid yet, by their status URL.
   toPay: new Set(),
 
@@ -98,7 +100,8 @@ const sale = {
   // The phase that all items share, which may be a pause; otherwise the phase by the sale's times.
   updatePhase() {
     const times = { nowMs: now(), opensMs: this.opensMs, closesMs: this.closesMs };
-    const phases = new Set(this.items.map(({ state }) => phaseOf(state, times)));
+    const states = this.items.length ? this.items.map(({ state }) => state) : this.liveStates;
+    const phases = new Set(states.map((state) => phaseOf(state, times)));
     const phase = phases.size === 1 ? [...phases][0] : phaseOf({ paused: false }, times);
     if (phase === this.phase) return;
     const resumed = this.phase === "paused" && phase === "open";
@@ -218,6 +221,8 @@ function showLive(live, askedMs) {
     // A page that was opened after the end has no button for an item whose end was moved then.
     if (item.data.phase === "ended" && part.phase === "open") reloading ??= setTimeout(() => location.reload(), reloadMs());
   }
+  const states = live.items.map(({ phase }) => ({ paused: phase === "paused" }));
+  if (live.items.every(({ phase }) => phase)) sale.liveStates = states;
   showPauseNotes(new Map(live.items.map(({ id, pause_note: note }) => [id, noteText(note)])));
   sale.updatePhase();
 }
