@@ -7,7 +7,12 @@ const PATIENCE_MS = 8000;
 const RENEW_MS = 1_800_000;
 const home = document.getElementById("home");
 const problem = home?.querySelector("[data-problem]");
-const clock = new Intl.DateTimeFormat(document.documentElement.lang, {timeStyle: "medium"});
+const clock = new Intl.DateTimeFormat(document.documentElement.lang, {
+    timeStyle: "medium",
+    hourCycle: "h23",
+    // As the other times of the page.
+    timeZone: home?.dataset.zone,
+});
 
 let renewAt = Date.now() + RENEW_MS;
 let renewedAt = Date.now();
@@ -17,11 +22,12 @@ const say = (text) => {
     if (problem.textContent !== text) problem.textContent = text;
 };
 
-// The theme has drawn the chart: it gets other values and keeps its look.
+// The theme has drawn the chart: it gets other values and keeps its look. Without values it was not drawn.
 const redraw = (canvas, fresh) => {
-    if (!fresh || canvas.dataset.value === fresh.dataset.value) return;
+    if (!fresh?.dataset.value || canvas.dataset.value === fresh.dataset.value) return;
     canvas.dataset.value = fresh.dataset.value;
     const chart = window.Chart.getChart(canvas);
+    if (!chart) return;
     const {labels, datasets} = JSON.parse(fresh.dataset.value);
     chart.data.labels = labels;
     for (const [number, {data}] of datasets.entries()) chart.data.datasets[number].data = data;
@@ -38,10 +44,14 @@ const replaceParts = (text) => {
         part.replaceChildren(...renewed.childNodes);
         if (hadFocus && focused) part.querySelector(`a[href="${focused}"]`)?.focus();
     }
-    for (const canvas of home.querySelectorAll("[data-chart] canvas")) {
+    const canvases = [...home.querySelectorAll("[data-chart] canvas")];
+    for (const canvas of canvases) {
         const {chart} = canvas.closest("[data-chart]").dataset;
         redraw(canvas, fresh.querySelector(`[data-chart="${chart}"] canvas`));
     }
+    // The theme draws all charts of a page at once, and so the first values come to all of them at once.
+    const isDrawn = (canvas) => window.Chart.getChart(canvas);
+    if (canvases.some((canvas) => canvas.dataset.value) && !canvases.some(isDrawn)) renderCharts();
 };
 
 // False: nobody is signed in any more, or may no longer see it.

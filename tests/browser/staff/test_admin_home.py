@@ -1,14 +1,20 @@
 """The first page of the admin and the page of a sale in a real browser: they follow, and keep in sight what must be."""
 
+import re
+from functools import partial
+
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from django.utils import timezone
+from playwright.sync_api import Page, Route, expect
 
 from seckill.models import SaleItem
-from tests.browser.conftest import sign_in
+from tests.browser.conftest import NewPage, sign_in
 from tests.steps.buying import make_orders, reserve
 from tests.steps.shop import goods
 
 PATIENCE_MS = 60_000
+PARTS = "**/board/home/"
+LOOK_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
 LAST_BAR = "canvas => window.Chart.getChart(canvas)?.data.datasets[0].data.at(-1)"
 
 
@@ -47,3 +53,44 @@ def test_they_follow_and_keep_the_buttons_in_sight(
     # And the bar of an item follows buyers
     reserve(item, buyer)
     expect(page.locator(".sale-item .units-held").first).to_have_attribute("width", "20", timeout=PATIENCE_MS)
+
+
+def without_sums(route: Route) -> None:
+    """The page or its parts while PostgreSQL has not summed up the orders."""
+    answer = route.fetch()
+    route.fulfill(response=answer, body=re.sub(r'data-value="[^"]+"', 'data-value=""', answer.text()))
+
+
+def test_charts_come_with_the_first_sums_and_stay_while_there_are_none(
+    live_shop: str, page: Page, shop_manager: User, buyer: User, item: SaleItem
+) -> None:
+    make_orders(2, buyer=buyer, item=item)
+    sign_in(page.context, shop_manager)
+    # Given the first page of a process that has no sums yet
+    page.route("**/admin/", without_sums)
+    page.goto(f"{live_shop}/admin/")
+    canvases = page.locator("[data-chart] canvas")
+    assert canvases.evaluate_all(f"all => all.map({LAST_BAR})") == [None, None]
+    # When they come, then the page has its charts
+    with page.expect_response(PARTS):
+        page.evaluate(LOOK_AGAIN)
+    expect(page.locator("[data-chart=orders] canvas[data-value*=labels]")).to_be_attached()
+    assert page.locator("[data-chart=orders] canvas").evaluate(LAST_BAR) == 2
+    # And when a process answers that has none, then they stay
+    page.route(PARTS, without_sums)
+    with page.expect_response(PARTS):
+        page.evaluate(LOOK_AGAIN)
+    page.wait_for_timeout(300)
+    assert page.locator("[data-chart=orders] canvas").evaluate(LAST_BAR) == 2
+    expect(page.locator("[data-problem]")).to_be_empty()
+
+
+def test_an_outage_is_told_in_the_shops_time(live_shop: str, new_page: NewPage, shop_manager: User) -> None:
+    page = new_page(shop_manager, timezone_id="Asia/Kolkata")
+    page.goto(f"{live_shop}/admin/")
+    page.route(PARTS, partial(Route.fulfill, status=502))
+    page.evaluate(LOOK_AGAIN)
+    expect(page.locator("[data-problem]")).to_contain_text("The shop does not answer.")
+    hour, minute = map(int, re.findall(r"at (\d\d):(\d\d):\d\d", page.locator("[data-problem]").inner_text())[0])
+    now = timezone.localtime()
+    assert (now.hour * 60 + now.minute - hour * 60 - minute) % (24 * 60) < 5

@@ -174,6 +174,17 @@ def test_while_a_server_is_away_an_open_page_shows_what_is_known(
     assert "sold 1 · held 1 · left 3" in during
 
 
+def test_orders_that_nobody_has_summed_up_yet_are_not_none(
+    as_manager: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = token_in(as_manager.get(HOME).text)
+    none, unknown = "Orders today 0 Paid today 0", "Orders today – Paid today – Revenue today –"
+    assert none in words_of(parts(Client(), token).text)
+    monkeypatch.setattr(home_page, "home", Home())
+    with server_away("database"):
+        assert unknown in words_of(parts(Client(), token).text)
+
+
 def test_a_sale_is_known_without_its_units(as_manager: Client, item: SaleItem) -> None:
     with server_away("reservation_store"):
         words = words_of(as_manager.get(HOME).text)
