@@ -137,10 +137,11 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
             return page_or_problem(request, **guard_problem(error))
         except LimitReached as error:
             return limit_reached(request, error)
-    back = redirect("reserve", item.pk)
     pass_text = request.POST.get("pass", "")
     pass_ = pass_from(pass_text, buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
+    # With the number that was chosen, so that the page shows it again.
+    back = redirect(reverse("reserve", args=[item.pk], query={"units": units} if units else None))
     if pass_ is None and (why_not := refusal_without_pass(item.sale)):
         answer_counts.add(item_id, why_not)
         messages.error(request, refusal_text(ledger.Reservation(why_not, now_ms=now_ms())))

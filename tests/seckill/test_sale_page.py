@@ -242,6 +242,17 @@ def test_the_form_asks_again_if_the_units_are_invalid(as_buyer: Client, item: Sa
         assert "Choose how many units you want." in answer_to(as_buyer, item, **{"pass": pass_text, "units": units})
 
 
+@pytest.mark.parametrize("refused", ["too few left", "page expired"])
+def test_after_a_refusal_the_form_has_the_units_that_were_chosen(
+    as_buyer: Client, rival: User, product: Product, refused: str
+) -> None:
+    item = make_item(product, quantity=3, per_buyer_max=3)
+    pass_text = hidden_pass(text_of(as_buyer, form_of(item)))
+    reserve(item, rival, units=2)
+    form = {"pass": pass_text if refused == "too few left" else "", "units": "2"}
+    assert "<option selected>2</option>" in answer_to(as_buyer, item, **form)
+
+
 def test_the_pass_of_another_buyer_cannot_be_used(
     as_buyer: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
 ) -> None:
