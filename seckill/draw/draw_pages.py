@@ -1,6 +1,9 @@
 """The pages of a draw, without JavaScript: what everybody may see and check, and the buyer's own entries."""
 
+import math
+import secrets
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from django.contrib import messages
@@ -30,6 +33,8 @@ ENTER_LIMIT = "30/minute"
 WINNERS_MAX = 200
 # How often the page of somebody who waits for the draw, or for units, renews itself.
 RELOAD_SECONDS = 30
+# How soon after the opening at the earliest. Not all pages do so together.
+RELOAD_SECONDS_MIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +112,28 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
     entries = {entry.item_id: entry for entry in DrawEntry.objects.filter(item__sale=sale, buyer=buyer_id)}
     is_over = now >= sale.closes_at
     own = [own_entry(item, entries.get(item.pk), sale=sale, is_over=is_over) for item in sale.items.all()]
-    waits = bool(entries) and not is_over and now >= sale.opens_at
     is_open = stage is DrawStage.OPEN and now < sale.opens_at
+    refresh_seconds = seconds_to_reload(sale, now=now) if entries and not is_over else 0
     context = {
         "sale": sale,
         "phase": sale.phase_at(now),
         "heading": _("My entry in the draw") if entries or not is_open else _("Enter the draw"),
         "is_open": is_open,
         "entries": own,
-        "refresh_seconds": RELOAD_SECONDS if waits else 0,
+        "refresh_seconds": refresh_seconds,
     }
     response = render(request, "seckill/enter_draw.html", context)
-    if waits:
-        response["Refresh"] = str(RELOAD_SECONDS)
+    if refresh_seconds:
+        response["Refresh"] = str(refresh_seconds)
     return response
+
+
+def seconds_to_reload(sale: Sale, *, now: datetime) -> int:
+    """Before the opening, until shortly after it: then the entries close, and the page says something else."""
+    if now >= sale.opens_at:
+        return RELOAD_SECONDS
+    late_seconds = RELOAD_SECONDS_MIN + secrets.randbelow(RELOAD_SECONDS - RELOAD_SECONDS_MIN + 1)
+    return math.ceil((sale.opens_at - now).total_seconds()) + late_seconds
 
 
 def change_entry(item: SaleItem, *, buyer_id: int, network: str, posted: Any) -> str:

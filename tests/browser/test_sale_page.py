@@ -426,3 +426,12 @@ def test_the_page_of_a_draw_says_that_it_is_paused(live_shop: str, page: Page, p
             pass
     expect(phase).to_have_text("Paused, closes in")
     expect(page.locator("#announcer")).to_be_empty()
+
+
+def test_an_open_page_of_a_draw_says_by_itself_that_the_entries_have_closed(
+    live_shop: str, page: Page, product: Product
+) -> None:
+    open_sale(page, live_shop, make_draw(product, opens_in_seconds=6))
+    expect(page.get_by_role("link", name="Enter the draw")).to_be_visible()
+    expect(page.get_by_role("link", name="My entry in the draw")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("The units were drawn among all entries.")).to_be_visible()

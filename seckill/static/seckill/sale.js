@@ -110,6 +110,8 @@ const sale = {
     phaseText.textContent = texts.phase[phase];
     countdown.dataset.countdown = phase === "upcoming" ? this.opensMs : this.closesMs;
     this.announce(texts.announcements[resumed ? "resumed" : phase] ?? "");
+    // What else depends on the phase is written by the server alone.
+    if (!this.items.length) reloadOnce();
   },
 
   // The shop may move the closing time while the page is open.
@@ -133,13 +135,17 @@ function updateAtClosing() {
   });
 }
 
+function reloadOnce() {
+  reloading ??= visible().then(() => setTimeout(() => location.reload(), reloadMs()));
+}
+
 function announceBefore(ms, text) {
   if (sale.opensMs - ms > now()) atServerTime(sale.opensMs - ms, () => sale.announce(text));
 }
 
 let hasBegun = false;
 let waitingRoom = null;
-let reloading;
+let reloading = null;
 // A press before the items have begun is made once more when they have.
 const pressedEarly = new Set();
 
@@ -219,7 +225,7 @@ function showLive(live, askedMs) {
     if (!part) continue;
     item.updateLive(part, askedMs);
     // A page that was opened after the end has no button for an item whose end was moved then.
-    if (item.data.phase === "ended" && part.phase === "open") reloading ??= setTimeout(() => location.reload(), reloadMs());
+    if (item.data.phase === "ended" && part.phase === "open") reloadOnce();
   }
   const states = live.items.map(({ phase }) => ({ paused: phase === "paused" }));
   if (live.items.every(({ phase }) => phase)) sale.liveStates = states;

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from seckill.draw import carrying_out
@@ -155,6 +156,18 @@ def test_the_pages_lead_from_the_sale_to_the_entry_and_to_the_result(
     assert "You have won" in text_of(as_buyer, f"{sale}enter/")
     assert "To my order" in text_of(as_buyer, f"{sale}enter/")
     assert "您已中签" in text_of(as_buyer, f"/zh-hans{sale}enter/")
+
+
+def test_the_page_of_an_entry_renews_itself_when_the_entries_have_closed(item: SaleItem, as_buyer: Client) -> None:
+    page = f"/sales/{item.sale_id}/enter/"
+    assert "Refresh" not in as_buyer.get(page), "somebody may be choosing units"
+    as_buyer.post(page, {"item": item.pk})
+    until_opening = (item.sale.opens_at - timezone.now()).total_seconds()
+    waits = {int(as_buyer.get(page)["Refresh"]) for _ in range(5)}
+    assert all(until_opening <= seconds <= until_opening + 31 for seconds in waits)
+    assert len(waits) > 1
+    opening_passes(item)
+    assert as_buyer.get(page)["Refresh"] == "30"
 
 
 @pytest.mark.parametrize("posted", [{}, {"item": "x"}, {"item": "0"}])
