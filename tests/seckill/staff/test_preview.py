@@ -1,10 +1,12 @@
 """Staff see a draft sale as buyers will, in each language. Nobody else does, and nothing can be bought on it."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item
 from tests.steps.staff import admin_page, confirm_and_publish, employee
@@ -41,6 +43,24 @@ def test_nothing_can_be_bought_on_it(client: Client, draft: SaleItem) -> None:
     assert "seckill/sale.js" not in page
     assert f"/sale-items/{draft.pk}/reserve" not in page
     assert client.get(f"/sale-items/{draft.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("admission", "words"),
+    [
+        (Sale.Admission.FIRST_COME, "Reserve at the start"),
+        (Sale.Admission.WAITING_ROOM, "Not your turn yet"),
+        (Sale.Admission.DRAW, "Enter the draw"),
+    ],
+)
+def test_its_button_says_what_the_sale_will_say(client: Client, draft: SaleItem, admission: str, words: str) -> None:
+    Sale.objects.update(admission=admission)
+    client.force_login(employee("view_sale"))
+    page = client.get(preview(draft)).content.decode()
+    (button,) = re.findall(r"<button[^>]* disabled>(.*?)</button>", page, re.DOTALL)
+    assert button.strip() == words
+    # And no link leads to a page that is there only once the sale is published.
+    assert not re.findall(rf'href="/(?:sales|reminders)/[^"]*{draft.sale_id}[^"]*"', page)
 
 
 def test_no_cache_keeps_it(client: Client, draft: SaleItem) -> None:
