@@ -155,3 +155,26 @@ def test_without_scripts_lists_are_filtered_and_sorted(live_shop: str, new_page:
     page.get_by_role("searchbox").fill("衬衫")
     page.get_by_role("button", name="Search").click()
     expect(page.get_by_role("article")).to_have_count(1)
+
+
+def test_by_keyboard_a_list_is_sorted_when_the_choice_is_made(live_shop: str, page: Page, shirt: Product) -> None:
+    page.goto(f"{live_shop}/products/")
+    choice, button = page.get_by_label("Sort by"), page.get_by_role("button", name="Sort")
+    expect(button).to_be_hidden()
+    choice.focus()
+    before = page.url
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+        expect(button).to_be_visible()
+    expect(choice).to_be_focused()
+    assert page.url == before
+    chosen = choice.input_value()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**sort={chosen}**")
+    # The button does it too.
+    choice.focus()
+    page.keyboard.press("ArrowUp")
+    chosen = choice.input_value()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**sort={chosen}**")

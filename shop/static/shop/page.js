@@ -34,9 +34,24 @@ if (document.getElementById("page")?.dataset.public !== undefined && !document.g
 const here = document.querySelector(".account-nav [aria-current]");
 if (here) here.closest("ul").scrollLeft = here.offsetLeft - innerWidth / 3;
 
-// A choice that needs no button.
+// A choice that needs no button. By keyboard each arrow key changes it, so there it waits for Enter, or for the button
+// beside it, which then appears.
 for (const choice of document.querySelectorAll("[data-submits]")) {
-  choice.addEventListener("change", () => choice.form.requestSubmit());
+  let byKey = false;
+  let hasChanged = false;
+  choice.addEventListener("pointerdown", () => { byKey = false; });
+  choice.addEventListener("keydown", (event) => {
+    byKey = event.key !== "Enter";
+    if (byKey || !hasChanged) return;
+    // Some browsers submit by themselves.
+    event.preventDefault();
+    choice.form.requestSubmit();
+  });
+  choice.addEventListener("change", () => {
+    hasChanged = true;
+    if (byKey) choice.parentElement.querySelector("button").classList.remove("without-scripts");
+    else choice.form.requestSubmit();
+  });
 }
 
 // A hidden page sends no requests.
