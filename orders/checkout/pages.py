@@ -18,6 +18,7 @@ from orders.cart.cart_holder import find_cart
 from orders.checkout.api import count_checkout, guest_needs_account_text, guests_wait_text, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, hold_seconds, place_once
+from orders.checkout.typed_values import forget_typed, keep_typed, typed_by
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
@@ -49,14 +50,14 @@ def forms_of(request: HttpRequest, **values: Any) -> CheckoutForms:
 
 
 def first_values(request: HttpRequest) -> dict[str, Any]:
-    """The address that was chosen from the saved ones, or the default one, or where the last order went."""
+    """The address that was chosen from the saved ones; what was typed before the stock changed; or the default address,
+    or where the last order went.
+    """
     buyer_id = request.user.pk
-    if buyer_id is None:
-        return {}
     wanted = uuid_in(request.GET.get("address", ""))
-    saved = addresses_of(buyer_id)
-    chosen = saved.filter(pk=wanted).first() if wanted else None
-    return as_initial(chosen or likely_address(buyer_id=buyer_id))
+    if wanted and buyer_id is not None and (chosen := addresses_of(buyer_id).filter(pk=wanted).first()):
+        return as_initial(chosen)
+    return typed_by(holder_of(request)) or as_initial(likely_address(buyer_id=buyer_id))
 
 
 def uuid_in(text: str) -> UUID | None:
@@ -149,6 +150,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     if result.refusal is not None:
         return show_refusal(request, forms, choice, result.refusal)
     save_in_book(request, forms.address)
+    forget_typed(holder)
     order = get_object_or_404(Order, number=result.answer["number"])
     response = redirect(order)
     cart = find_cart(holder)
@@ -162,6 +164,7 @@ def show_refusal(request: HttpRequest, forms: CheckoutForms, choice: Choice, pla
         messages.warning(request, _("Your cart is empty. If you have just ordered, your order is placed once."))
         return redirect("cart")
     if placement.outcome is PlaceOutcome.STOCK_CHANGED:
+        keep_typed(holder_of(request), {**forms.contact.cleaned_data, **forms.address.values})
         context = {"lines": placement.lines}
         return render(request, "orders/checkout/stock_changed.html", context, status=409)
     texts = {

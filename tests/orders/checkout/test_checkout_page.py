@@ -245,6 +245,42 @@ def test_units_that_others_take_in_the_same_moment_are_gone_and_not_too_many_for
     assert "in one order" not in text
 
 
+def test_what_was_typed_is_there_again_after_the_cart_was_changed(client: Client, settings: LazySettings) -> None:
+    settings.GUEST_SHARE_PERCENT = 100
+    # Given a guest whose order was refused, since the stock has changed
+    tea = goods("tea", units=3)
+    add_to_cart(client, "tea", 3)
+    form = form_of(client, name="Zhang San", note="Ring twice", billing_address="Tea Import Ltd")
+    guest_order(Client(), tea=1)
+    assert client.post("/checkout/", form).status_code == 409
+    # When they put fewer into the cart
+    client.post("/cart/change/", {f"units-{tea.pk}": "2"})
+    # Then the checkout has all that they typed, for them alone
+    text = client.get("/checkout/").content.decode()
+    for typed in ("Zhang San", GUEST, "Tianshan Road", "Ring twice", "Tea Import Ltd"):
+        assert typed in text, typed
+    others = Client()
+    add_to_cart(others, "tea")
+    assert "Zhang San" not in others.get("/checkout/").content.decode()
+    # Until they have ordered
+    assert client.post("/checkout/", form_of(client)).status_code == 302
+    goods("cup")
+    add_to_cart(client, "cup")
+    assert "Zhang San" not in client.get("/checkout/").content.decode()
+
+
+def test_what_a_guest_typed_is_not_shown_to_an_account_that_signs_in(client: Client, stranger: User) -> None:
+    goods("tea", units=2)
+    goods("cup")
+    add_to_cart(client, "tea", 2)
+    form = form_of(client, name="Zhang San")
+    guest_order(Client(), tea=1)
+    assert client.post("/checkout/", form).status_code == 409
+    client.force_login(stranger)
+    Variant.objects.filter(sku="SKU-tea").update(available=5)
+    assert "Zhang San" not in client.get("/checkout/").content.decode()
+
+
 def test_delivery_and_total_follow_the_country(client: Client) -> None:
     goods("tea", price_minor=1000)
     for code, country, price_minor in (("near", "CN", 500), ("far", "DE", 9000)):
