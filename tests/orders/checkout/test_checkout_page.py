@@ -22,7 +22,7 @@ from orders.units.in_stock import move_units
 from shop.models import Address, Variant
 from tests.steps.buying import ADDRESS, GUEST, add_to_cart, assert_stock_agrees, fill, form_of, wish_of
 from tests.steps.paying import message, send_webhook
-from tests.steps.shop import goods, units_in
+from tests.steps.shop import goods, server_away, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -267,6 +267,17 @@ def test_what_was_typed_is_there_again_after_the_cart_was_changed(client: Client
     goods("cup")
     add_to_cart(client, "cup")
     assert "Zhang San" not in client.get("/checkout/").content.decode()
+
+
+def test_without_the_cache_server_a_checkout_only_forgets_what_was_typed(client: Client) -> None:
+    goods("tea", units=2)
+    add_to_cart(client, "tea", 2)
+    form = form_of(client, name="Zhang San")
+    Variant.objects.update(available=1)
+    with server_away("cache"):
+        assert client.post("/checkout/", form).status_code == 409
+        Variant.objects.update(available=2)
+        assert "Zhang San" not in client.get("/checkout/").content.decode()
 
 
 def test_what_a_guest_typed_is_not_shown_to_an_account_that_signs_in(client: Client, stranger: User) -> None:
