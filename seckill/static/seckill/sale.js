@@ -29,8 +29,9 @@ const LIVE_AGE_MS = 150;
 const PROXY_AGE_MS = 2_000;
 // An answer without news (304) has no time and no new wait, so now and then a whole one is asked for.
 const FRESH_EVERY_MS = 30_000;
-// The page may come from two caches, of which each keeps it for a second.
-const reloadMs = () => 2_100 + Math.random() * 8_000;
+// The page may come from two caches, of which each keeps it for a second; while PostgreSQL is away, it is the last good
+// one, which is wrong as soon as it is there.
+const reloadMs = () => 2_100 + Math.random() * 8_000 + (performance.now() < 3_000 ? 30_000 : 0);
 // Shortly before the opening every page asks once more, each at its own moment: how far to spread the calls is then known.
 const LAST_LOOK_MS = 3_000 + Math.random() * 7_000;
 
@@ -136,7 +137,8 @@ function updateAtClosing() {
 }
 
 function reloadOnce() {
-  reloading ??= visible().then(() => setTimeout(() => location.reload(), reloadMs()));
+  const ms = reloadMs();
+  reloading ??= visible().then(() => setTimeout(() => location.reload(), ms));
 }
 
 function announceBefore(ms, text) {
