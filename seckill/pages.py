@@ -97,6 +97,8 @@ def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) 
         "sale": shown,
         "phase": phase,
         "phase_text": phase_texts()[phase],
+        # Also during a pause. A draw takes entries until then.
+        "has_opened": now >= shown.opens_at,
         "shared_note": notes.pop() if len(notes) == 1 else "",
         "opens_ms": to_ms(shown.opens_at),
         "closes_ms": to_ms(shown.closes_at),

@@ -431,7 +431,11 @@ def test_the_page_of_a_draw_says_that_it_is_paused(live_shop: str, page: Page, p
 def test_an_open_page_of_a_draw_says_by_itself_that_the_entries_have_closed(
     live_shop: str, page: Page, product: Product
 ) -> None:
-    open_sale(page, live_shop, make_draw(product, opens_in_seconds=6))
+    # Given a sale that is paused, which does not keep the draw from its opening
+    item = make_draw(product, opens_in_seconds=8)
+    change(item, SaleChange.Kind.PAUSE)
+    open_sale(page, live_shop, item)
+    expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
     expect(page.get_by_role("link", name="Enter the draw")).to_be_visible()
     expect(page.get_by_role("link", name="My entry in the draw")).to_be_visible(timeout=30_000)
     expect(page.get_by_text("The units were drawn among all entries.")).to_be_visible()

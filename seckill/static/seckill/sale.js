@@ -178,6 +178,8 @@ function planTimes() {
     atServerTime(sale.opensMs, () => {
       for (const item of sale.items) item.onOpening();
       sale.updatePhase();
+      // A draw takes no entries any more, also where a pause goes on.
+      if (!sale.items.length) reloadOnce();
     });
   }
   updateAtClosing();
