@@ -15,7 +15,7 @@ from unfold.decorators import display
 from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import ReadOnlySaleAdmin
-from shop.languages.columns import in_all_languages
+from shop.languages.columns import in_all_languages, in_default_language
 
 # How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20
@@ -53,7 +53,7 @@ class SaleChangeAdmin(ReadOnlySaleAdmin):
         url = reverse("admin:seckill_sale_change", args=[change.item.sale_id])
         return format_html('<a href="{}" class="text-link">{}</a>', url, change.item.sale)
 
-    @admin.display(description=_("product"), ordering="item__variant__product__name")
+    @admin.display(description=_("product"), ordering=in_default_language("item__variant__product__name"))
     def product(self, change: SaleChange) -> str:
         return str(change.item.variant)
 

@@ -118,8 +118,8 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
         if vars(request)["was_sent_before"]:
             text, level = (
                 _(
-                    "This form was sent before, and its change of the stock is not made twice. “%(product)s” has "
-                    "%(available)d available units now."
+                    "This form was sent before, so the stock was not changed now. “%(product)s” has %(available)d "
+                    "available units."
                 ),
                 messages.WARNING,
             )

@@ -18,6 +18,13 @@ from shop.stock.movements import UNITS_MAX
 CHANGE, COUNT = "change", "count"
 
 
+class TokenField(forms.UUIDField):
+    """Which form was sent. Each form that is shown has another one, which nobody has changed."""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return False
+
+
 class StockForm(forms.ModelForm):  # type: ignore[type-arg]
     """Its clean `step` is what to do to the stock; None if only the limit was edited, or the form was sent before."""
 
@@ -46,7 +53,7 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
     # The figure that the person sees and counts against.
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
     # A form that is sent twice with the same token makes one change.
-    token = forms.UUIDField(required=False, widget=forms.HiddenInput, initial=uuid4)
+    token = TokenField(required=False, widget=forms.HiddenInput, initial=uuid4)
 
     class Meta:
         model = Variant

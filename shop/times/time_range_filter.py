@@ -1,11 +1,12 @@
 """The filter of a list by time: from a day to a day, such as a past month, or from an hour to an hour."""
 
-from datetime import time
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ else:
 # For each end: the lookup, the time of a day that has none, and how its two fields are called.
 ENDS = {
     "from": ("gte", time.min, (_("Date from"), _("Time from"))),
-    "to": ("lte", time.max, (_("Date to"), _("Time to"))),
+    "to": ("lte", time.max.replace(fold=1), (_("Date to"), _("Time to"))),
 }
 
 
@@ -37,7 +38,8 @@ class EndField(forms.SplitDateTimeField):
 
     def compress(self, data_list: Any) -> Any:
         if data_list and data_list[0] and data_list[1] is None:
-            data_list = [data_list[0], self.time_of_day]
+            # Some clocks are changed at midnight: a time that is there twice or never is no mistake of the reader.
+            return datetime.combine(data_list[0], self.time_of_day, tzinfo=get_current_timezone())
         return super().compress(data_list)
 
 
