@@ -2,7 +2,8 @@
 # Makes a base backup and forgets old ones:  base-backup.sh PLACE
 # PLACE is a folder, or a place of rclone, such as bucket:stampede, and the same as in archive_command. The connection is that of
 # the environment (PGHOST, PGUSER, PGPASSWORD …); the role needs REPLICATION. KEEP_DAYS (14): older base backups go,
-# and the log from before the oldest one that stays. A backup that PostgreSQL does not verify is not kept.
+# and the log from before the oldest one that stays, but not the histories of timelines. A backup that PostgreSQL does not
+# verify is not kept.
 set -eu
 place=$1
 keep_days=${KEEP_DAYS:-14}
@@ -54,7 +55,7 @@ case $place in
             kept=$each
         fi
     done
-    rclone delete --min-age "$(moment "$kept")" "$place/wal"
+    rclone delete --min-age "$(moment "$kept")" --exclude '*.history' "$place/wal"
     ;;
 *)
     echo "$ended" >"$place/base/$name.complete"
@@ -69,7 +70,7 @@ case $place in
             kept=$each
         fi
     done
-    find "$place/wal" -type f ! -newermt "$(moment "$kept")" -delete
+    find "$place/wal" -type f ! -newermt "$(moment "$kept")" ! -name '*.history' -delete
     ;;
 esac
 echo "base backup $name"

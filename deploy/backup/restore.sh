@@ -3,10 +3,9 @@
 # PLACE is that of base-backup.sh. The directory must not exist; its parent must. Start PostgreSQL on it afterwards: it
 # reads the log up to the moment, and then takes writes. Stop web, workers and beat before.
 # The moment `latest` is the end of the log. A restored server writes the log on as a new timeline, and the next restore
-# follows the newest one. TIMELINE (1, 2 …) follows another: to a moment that a restore before left out.
+# follows the newest one. TIMELINE=1 follows that timeline instead: for a moment that an earlier restore left out.
 set -eu
 place=$1 moment=$2 directory=$3
-timeline=${TIMELINE:-}
 case $moment in
 latest) wanted=latest target= goal="its end" ;; # Sorts after each name of a backup.
 *)
@@ -16,46 +15,62 @@ recovery_target_action = 'promote'"
     ;;
 esac
 
-# A file of a base backup, or the one beside it.
+# A file of the place.
 kept() {
     case $place in
-    *:*) rclone cat "$place/base/$1" ;;
-    *) cat "$place/base/$1" ;;
+    *:*) rclone cat "$place/$1" ;;
+    *) cat "$place/$1" ;;
     esac
 }
 
 # When a backup ended. One of a release that did not note it counts from its name, the moment before it began.
 ended() {
-    noted=$(kept "$1.complete" 2>/dev/null) || noted=
+    noted=$(kept "base/$1.complete" 2>/dev/null) || noted=
     case $noted in
     2*) echo "$noted" ;;
     *) echo "$1" ;;
     esac
 }
 
-# Whether the backup's timeline, which its label names, can lead to the wanted one.
+# A position in the log, such as 0/3000028, as a number.
+position() { echo $((0x${1%/*} << 32 | 0x${1#*/})); }
+
+# Whether the wanted timeline has the end of the backup: it is its own, or that of an ancestor that was left later.
 leads_on() {
-    [ -z "$timeline" ] || [ "$(kept "$1/backup_label" | sed -n 's/^START TIMELINE: //p')" -le "$timeline" ]
+    range='s|.*"Timeline": \([0-9]*\), .*"End-LSN": "\([0-9A-F/]*\)".*|\1 \2|p'
+    range=$(kept "base/$1/backup_manifest" | sed -n "$range" | head -n 1)
+    of=${range% *} end=${range#* }
+    [ "$of" != "$timeline" ] || return 0
+    left=$(echo "$history" | sed -n "s|^$of[[:space:]]\{1,\}\([0-9A-F/]*\).*|\1|p")
+    [ -n "$left" ] && [ "$(position "$left")" -ge "$(position "$end")" ]
 }
 
 case $place in
-*:*) names=$(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p') ;;
-*) names=$(ls "$place/base" | sed '/\.complete$/d') ;;
+*:*) names=$(rclone lsf --files-only "$place/base" | sed -n 's/\.complete$//p') log=$(rclone lsf "$place/wal") ;;
+*) names=$(ls "$place/base" | sed '/\.complete$/d') log=$(ls "$place/wal") ;;
 esac
+# The name of each file of the log begins with its timeline, in hexadecimal.
+newest=$(echo "$log" | sed -n 's/^\([0-9A-F]\{8\}\).*/\1/p' | sort | tail -n 1)
+timeline=${TIMELINE:-$((0x${newest:-1}))}
+# Its ancestors, and where each was left. The first timeline has none.
+history=$(kept "wal/$(printf %08X "$timeline").history" 2>/dev/null) || history=
 found=
 # The newest first: a backup that was being made at the moment is not consistent before its end.
 for each in $(echo "$names" | sort -r); do
-    if [ "$each" \< "$wanted" ] && [ "$(ended "$each")" \< "$wanted" ] && leads_on "$each"; then
-        found=$each
-        break
+    if [ "$each" \< "$wanted" ] && [ "$(ended "$each")" \< "$wanted" ]; then
+        if leads_on "$each"; then
+            found=$each
+            break
+        fi
+        echo "The base backup $each does not lead to timeline $timeline. TIMELINE=… would follow another." >&2
     fi
 done
 if [ -z "$found" ]; then
-    echo "No base backup that had ended leads to $moment${timeline:+ on timeline $timeline}." >&2
+    echo "No base backup that had ended leads to $moment on timeline $timeline." >&2
     exit 1
 fi
 # Debian has PostgreSQL's programs in a directory for each release, and this one not in PATH.
-release=$(kept "$found/PG_VERSION")
+release=$(kept "base/$found/PG_VERSION")
 PATH=/usr/lib/postgresql/$release/bin:$PATH
 if ! command -v pg_verifybackup >/dev/null; then
     echo "pg_verifybackup, a program of PostgreSQL $release, is not in PATH." >&2
@@ -82,9 +97,9 @@ pg_verifybackup --no-parse-wal "$directory"
 cat >>"$directory/postgresql.auto.conf" <<END
 # Of restore.sh
 restore_command = '$fetch'
-recovery_target_timeline = '${timeline:-latest}'
+recovery_target_timeline = '${TIMELINE:-latest}'
 $target
 recovery_end_command = 'sed -i ''/^# Of restore.sh/,\$d'' postgresql.auto.conf'
 END
 touch "$directory/recovery.signal"
-echo "$directory is the base backup $found; PostgreSQL reads the log up to $goal when it starts."
+echo "$directory is the base backup $found; PostgreSQL reads the log of timeline $timeline up to $goal when it starts."

@@ -152,10 +152,15 @@ def test_old_backups_go_and_the_newest_stays_with_its_log(backups: Backups) -> N
     [first] = names_in(kept / "base")
     log = names_in(kept / "wal")
     renamed(kept, first, "2020-01-01T000000Z")
+    history = kept / "wal" / "00000001.history"
+    history.touch()
+    os.utime(history, (0, 0))
     assert backups.run("base-backup.sh", backups.place).returncode == 0
     [newest] = names_in(kept / "base")
     assert newest > "2026"
     assert min(log) not in names_in(kept / "wal")
+    assert history.exists(), "without the history of its timeline no log can be restored"
+    history.unlink()
     # The newest one is kept, however old it is.
     renamed(kept, newest, "2020-01-01T000000Z")
     before = names_in(kept / "wal")
@@ -207,7 +212,7 @@ def test_the_programs_are_those_of_the_servers_release_where_debian_has_them(bac
     programs.mkdir()
     (programs / "pg_basebackup").symlink_to(pg_basebackup())
     path = f"{programs}:/usr/local/bin:/usr/bin:/bin"
-    for release in ("9", "99"):
+    for release in ("10", "99"):
         (debian / release / "bin").mkdir(parents=True)
         (debian / release / "bin" / "pg_verifybackup").symlink_to("/bin/false")
     ours = debian / str(backups.server.ask("SHOW server_version")).partition(".")[0]
@@ -254,6 +259,30 @@ def test_a_second_restore_finds_what_the_first_one_left_out(backups: Backups) ->
     assert backups.restored("latest", timeline="") == bought + 2 + 16
     assert backups.restored(wanted, timeline="1") == bought + 6
     assert backups.restored("latest", timeline="1") == bought + 14
+
+    # When a restore has gone back to the former timeline, then the next one follows that, without the other's backup
+    with backups.restored_server("latest", timeline="1") as server:
+        backups.archive(server)
+    assert backups.restored("latest", timeline="") == bought + 14
+
+
+def test_a_backup_that_ended_after_the_moment_of_a_restore_is_passed_over_by_the_next(backups: Backups) -> None:
+    # Given one backup before a moment and one after it, a restore to the moment, and sales since
+    assert backups.run("base-backup.sh", backups.place).returncode == 0
+    time.sleep(1.1)
+    bought = int(backups.server.ask(COUNT))
+    wanted = backups.buy(2)
+    backups.buy(4)
+    time.sleep(1.1)
+    assert backups.run("base-backup.sh", backups.place).returncode == 0
+    backups.archive()
+    with backups.restored_server(wanted) as server:
+        server.tell("INSERT INTO bought SELECT generate_series(1, 8)")
+        backups.archive(server)
+
+    # Then all of the restored server comes back, and all of the former one if that is asked for
+    assert backups.restored("latest", timeline="") == bought + 10
+    assert backups.restored("latest", timeline="1") == bought + 6
 
 
 def names_in(folder: Path) -> set[str]:
