@@ -50,8 +50,10 @@ def test_commands_run_with_the_environment_of_the_processes() -> None:
     wanted = [f"--uid={user}", f"EnvironmentFile={settings}", f"WorkingDirectory={directory}", state]
     assert set(wanted) <= set(shlex.split(by_systemd))
     assert f" {directory}/.venv/bin/python manage.py " in by_systemd
-    [service] = re.findall(r"docker compose -f deploy/compose.yaml exec (\S+) python manage.py", head)
-    assert service in compose_commands()
+    # Not `docker compose exec`, which wants the variables of compose.yaml in each shell.
+    [container] = re.findall(r"docker exec -it (\S+) python manage.py", head)
+    [project] = {document["name"] for document in documents(DEPLOY / "compose.yaml")}
+    assert container in {f"{project}-{service}-1" for service in compose_commands()}
     [deployment] = re.findall(r"kubectl exec -it -n stampede deployment/(\S+) -- python manage.py", head)
     assert deployment in kubernetes_commands()
 
