@@ -78,5 +78,18 @@ def test_the_wait_for_an_order_that_will_not_come_ends_with_a_word(answer: str) 
     assert (done.returncode, done.stdout) == (1, f"No order to pay: {answer}\n")
 
 
+def test_the_wait_for_the_order_goes_on_after_a_lost_connection(tmp_path: Path) -> None:
+    (step,) = re.findall(r"# 5\..*?(?=\n# 6\.)", block_of("bash"), flags=re.S)
+    (field,) = re.findall(r"field\(\).*", block_of("bash"))
+    # The first call is lost, and so is the receipt after it.
+    answer = '{"status": "awaiting_payment", "order": "7"}'
+    curl = f"curl() {{ if [ -e lost ]; then echo '{answer}'; else [ $1 = -sf ] || touch lost; return 7; fi; }}"
+    lines = ["set -euo pipefail", field, curl, "YES='{\"receipt\": 1}' API= RESERVATION= TOKEN=", step, "echo $ORDER"]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
 def test_the_python_is_as_short_as_the_guide_promises() -> None:
     assert len([line for line in block_of("python").splitlines() if line.strip()]) <= 30
