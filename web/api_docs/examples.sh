@@ -50,7 +50,7 @@ curl -s -X DELETE "$API/reminders/?item=$ITEM" -H "Authorization: Bearer $TOKEN"
 ### Waiting room
 
 ## POST /api/v1/sales/{sale_id}/queue/ join_queue: Join the waiting room of a sale
-# This chapter needs an open sale with a waiting room (“admission” is “waiting_room”): the last one of the list.
+# For a sale with a waiting room (“admission” is “waiting_room”): the last open one of the list must be such a sale.
 ROOM=$(curl -s "$API/sales/?phase=open" | field "[-1]['id']")
 PLACE=$(curl -sf --retry 3 -X POST $API/sales/$ROOM/queue/ -H "Authorization: Bearer $TOKEN" \
   | field "['place_token']")
@@ -66,7 +66,7 @@ echo "Place in the waiting room: $STATE"
 ### Draw
 
 ## POST /api/v1/sale-items/{item_id}/entries/ enter_draw: Enter a draw
-# This chapter needs a sale with a draw (“admission” is “draw”) that is not open yet: the last one of the list.
+# For a sale with a draw (“admission” is “draw”): the last one of the list that is not open yet must be such a sale.
 DRAW=$(curl -s "$API/sales/?phase=upcoming" | field "[-1]['id']")
 DRAWN=$(curl -s $API/sales/$DRAW/ | field "['items'][0]['id']")
 curl -s -X POST $API/sale-items/$DRAWN/entries/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \
@@ -105,10 +105,10 @@ curl -s $API/sale-items/$ITEM/waiting-list/ -H "Authorization: Pass $PASS" \
   -H "$JSON" -d '{"units": 1}'
 
 ## GET /api/v1/reservations/{reservation_id}/ get_reservation: Status of a reservation
-# Until it is an order. “rejected” is final, and so are refusals: bring_receipt is for a 404.
+# Until it is an order. “rejected” is final, and so are refusals but 429 and 503: bring_receipt is for a 404.
 STATUS=reserved
-while [ "$STATUS" = reserved ]; do
-  ANSWER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN")
+while echo "$STATUS" | grep -qxE 'reserved|waiting|429|503'; do
+  ANSWER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN" || echo '{"status": 503}')
   STATUS=$(echo "$ANSWER" | field "['status']"); sleep 0.5
 done
 ORDER=$(echo "$ANSWER" | field ".get('order')")

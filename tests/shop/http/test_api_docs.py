@@ -166,6 +166,17 @@ def test_an_example_that_waits_ends_with_a_word_where_nothing_will_come(
     assert subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.startswith(word)
 
 
+def test_the_example_that_waits_for_an_order_goes_on_while_it_may_still_come(tmp_path: Path) -> None:
+    (example,) = (each.example for each in CALLS if each.operation_id == "get_reservation")
+    statuses = ("429", "503", '"waiting"', '"reserved"', '"awaiting_payment", "order": 7')
+    (tmp_path / "answers").write_text("lost\n" + "".join(f'{{"status": {status}}}\n' for status in statuses))
+    curl = 'curl() { next=$(head -n 1 answers); sed -i 1d answers; [ "$next" != lost ] && echo "$next"; }'
+    lines = [PREPARATION, curl, "RESERVATION= TOKEN=", example, "echo $ORDER"]
+    command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "7\n"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
     live_shop: str, buyer_with_password: User, item: SaleItem, tmp_path: Path
