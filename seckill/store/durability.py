@@ -191,7 +191,9 @@ def advice() -> list[str]:
 
 
 def outdated_choice() -> str:
-    """Asks to take the choice of fewer replicas back once as many as are set are connected. Raises nothing."""
+    """A sentence that asks staff to take their choice back, once SECKILL_YES_REPLICAS replicas are connected again;
+    otherwise empty. Raises nothing.
+    """
     wanted, most = yes_replicas_now(), settings.SECKILL_YES_REPLICAS
     if wanted >= most:
         return ""
@@ -288,7 +290,8 @@ def weaknesses_of_fewer(member: Member, values: Mapping[str, str]) -> list[Weakn
         return []
     text = _(
         "A yes waits for %(wanted)d replicas, as staff have chosen, and min-replicas-to-write of this primary is "
-        "“%(least)d”. It has %(count)d replicas, so it refuses each reservation: neither number may be higher."
+        "“%(least)d”. It has %(count)d replicas, so it refuses each reservation: neither number may be higher than the "
+        "number of its replicas."
     ) % {"wanted": wanted, "least": least, "count": count}
     return [Weakness(setting="min-replicas-to-write", value=str(least), text=text)]
 
