@@ -159,7 +159,7 @@ def report_of(sale: Sale) -> Report:
 
 
 def orders_asked_for(sale: Sale, *, total: ItemUnits) -> int:
-    """Winners of a draw, and those to whom a waiting list gave units, called nothing that is counted."""
+    """Winners of a draw, and those to whom a waiting list gave units, made no call that is counted."""
     if sale.has_draw:
         return 0
     return total.orders + total.rejected_orders - (orders_from_line(sale) if sale.waiting_list else 0)

@@ -33,7 +33,7 @@ ENTER_LIMIT = "30/minute"
 WINNERS_MAX = 200
 # How often the page of somebody who waits for the draw, or for units, renews itself.
 RELOAD_SECONDS = 30
-# How soon after the opening at the earliest. Not all pages do so together.
+# A page renews itself at the earliest so long after the opening, each at its own moment.
 RELOAD_SECONDS_MIN = 2
 
 

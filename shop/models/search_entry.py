@@ -69,7 +69,8 @@ def write_entries(products: "models.QuerySet[Any]") -> int:
     ids = iter(products.order_by("pk").values_list("pk", flat=True))
     while batch := list(islice(ids, BATCH_SIZE)):
         with transaction.atomic(using=using, savepoint=False):
-            # Then read: another writer would leave here what it has read before this one has saved.
+            # Lock first, then read: a writer that read before another one saved would otherwise write old words over
+            # new ones.
             lock_entries(batch, using=using)
             rows = whole.filter(pk__in=batch).order_by("pk").prefetch_related("variants")
             small = stop_words({word for product in rows for word in words_in(names_of(product))}, using=using)

@@ -22,7 +22,7 @@ else:
     from unfold.contrib.filters.admin import RangeDateTimeFilter as RangeFilter
     from unfold.contrib.filters.forms import RangeDateTimeForm as RangeForm
 
-# For each end: the lookup, the time of a day that has none, and how its two fields are called.
+# For each end: the lookup, the time that counts where only a day is given, and the labels of its two fields.
 ENDS = {
     "from": ("gte", time.min, (_("Date from"), _("Time from"))),
     "to": ("lte", time.max.replace(fold=1), (_("Date to"), _("Time to"))),

@@ -58,7 +58,7 @@ OFFERED_REMEMBERED_SECONDS = 60.0
 
 # After these answers to a pass the gate begins to watch the item.
 WATCHED_STATUSES = {201, 409, 410, 503}
-# And after live figures. This is the ETag of none: anybody can ask for any id, and the view may not know the item.
+# And after live figures, unless they are those of no item, whose ETag this is: anybody can ask for any id.
 NO_FIGURES = live_etag(live_body(None, now_ms=0))
 # The header of a repeated yes.
 REPLAYED = ("Idempotent-Replayed", "true")
