@@ -27,7 +27,6 @@ from seckill.waiting_room.room_ledger import (
     open_room,
     read_room,
     remove_room,
-    reservations_at_last_call,
 )
 from shop.times.timestamps import to_ms
 
@@ -113,10 +112,6 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
     known = [one for one in items if one is not None]
     state = state_of(items)
     left = units_left(items, state=state)
-    made = reservations_of(items)
-    if None in items:
-        # Those of the other items are missing: in this sweep the people called last may have had their time to decide.
-        made = max(made, reservations_at_last_call(sale_id=sale.pk))
     pace = sale.pace or pace_for(backlog + sum(one.backlog for one in known))
     has_asked, called = read_present(sale_id=sale.pk, now_ms=room.now_ms), room.called
     # People who came since the last sweep are there, though no process may have noted it yet.
@@ -139,7 +134,8 @@ def call_next(sale: Sale, room: Room, *, backlog: int) -> int:
             pace=pace,
             state=state,
             left=left,
-            reservations=made,
+            reservations=reservations_of(items),
+            all_known=None not in items,
         )
         if word is not Admitted.ADMITTED:
             # Another process was first, and has seen the same sale.

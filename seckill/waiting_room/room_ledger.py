@@ -24,6 +24,8 @@ GRACE_MS = 120_000
 # How long a unit is counted for each of them. With one unit left, a person who cannot decide must not stop the line
 # for two minutes; the page asks every two seconds, and reserving takes some. A later person may still find a unit.
 DECIDE_MS = 30_000
+# Longer than any room lasts, and small enough to be added to a time without rounding.
+NEVER_MS = 10**15
 
 
 class Arrived(StrEnum):
@@ -174,8 +176,13 @@ def admit(
     state: RoomState,
     left: int | None,
     reservations: int,
+    all_known: bool = True,
 ) -> tuple[Admitted, int]:
-    """Call the next places: the word, and how many are called now. `present` as in admit.lua."""
+    """Call the next places: the word, and how many are called now. `present` as in admit.lua.
+
+    `all_known` is False while the reservations of an item are missing. Until they are known, the time to come and to
+    decide ends for nobody: people who have reserved would count as late, and others be called for their units.
+    """
     keys = room_keys_of(sale_id)
     args: list[scripts.Argument] = [
         called_before,
@@ -185,8 +192,7 @@ def admit(
         state.value,
         "" if left is None else left,
         reservations,
-        GRACE_MS,
-        DECIDE_MS,
+        *((GRACE_MS, DECIDE_MS) if all_known else (NEVER_MS, NEVER_MS)),
     ]
     answer = ask_room(
         lambda client: scripts.ADMIT.run(client, keys=[keys.room, keys.steps], args=args), sale_id=sale_id
@@ -237,12 +243,6 @@ def arrivals_of(*, sale_id: int, account_ids: Sequence[int]) -> list[int | None]
     names = [str(account_id) for account_id in account_ids]
     found = ask_room(lambda client: client.hmget(room_keys_of(sale_id).arrivals, names), sale_id=sale_id)
     return [None if entry is None else known_arrival(entry.decode())[0] for entry in cast(list[Any], found)]
-
-
-def reservations_at_last_call(*, sale_id: int) -> int:
-    """Made in the sale until people were last called. 0 once their time to come is over."""
-    step: Any = ask_room(lambda client: client.lindex(room_keys_of(sale_id).steps, 0), sale_id=sale_id)
-    return int(step.rpartition(b":")[2]) if step else 0
 
 
 def room_from(time: tuple[int, int], fields: Any) -> Room | None:

@@ -12,7 +12,7 @@ from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
 from seckill.store.keys import keys_of, room_keys_of
-from seckill.waiting_room.room_ledger import DECIDE_MS, arrive, read_room
+from seckill.waiting_room.room_ledger import DECIDE_MS, GRACE_MS, arrive, read_room
 from shop.models import Product
 from tests.steps.shop import make_item
 from tests.steps.waiting_room import age_steps, open_now, room_of
@@ -89,6 +89,26 @@ def test_people_who_had_their_time_while_an_item_was_unverified_are_not_counted_
         move_waiting_rooms()
     # Then five others are called, and no more
     assert [pass_second(item, store) for _second in range(5)] == [30] * 5
+
+
+@pytest.mark.parametrize("outage_ms", [DECIDE_MS // 2, GRACE_MS])
+def test_people_who_reserved_since_the_last_call_are_not_counted_twice_after_an_outage(
+    product: Product, store: Any, outage_ms: int
+) -> None:
+    # Given twenty people who were called for twenty units; fifteen have reserved since, and the others have some time
+    item = opened(product, units=20, people=60)
+    assert pass_second(item, store) == 20
+    for buyer in range(15):
+        reserve(item, 1 + buyer)
+    age_steps(item, ms=DECIDE_MS // 2)
+    # When that time is over while the reservations are not known
+    with unverified(item, store):
+        age_steps(item, ms=outage_ms)
+        move_waiting_rooms()
+        assert room_of(item).lapsed == 0
+    # Then five others are called, and no more
+    assert [pass_second(item, store) for _second in range(5)] == [25] * 5
+    assert room_of(item).lapsed == (20 if outage_ms == GRACE_MS else 0)
 
 
 @pytest.mark.slow
