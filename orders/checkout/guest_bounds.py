@@ -22,16 +22,19 @@ def mailbox_of(email: str) -> str:
     return f"{plain or local}@{domain}"
 
 
-def mark_of(text: str, *, kind: bytes) -> str:
-    """What an order keeps of a mailbox or a network: enough to count, and not the address itself. Empty stays empty."""
+def mark_of(text: str, *, kind: bytes, secret: str = "") -> str:
+    """What an order keeps of a mailbox or a network: enough to count, and not the address itself. Empty stays empty.
+
+    `secret` is a former SECRET_KEY.
+    """
     if not text:
         return ""
-    key = settings.SECRET_KEY.encode()[:64]
+    key = (secret or settings.SECRET_KEY).encode()[:64]
     return blake2b(text.encode(), digest_size=8, key=key, person=kind).hexdigest()
 
 
-def mailbox_mark(email: str) -> str:
-    return mark_of(mailbox_of(email), kind=b"guest-mailbox")
+def mailbox_mark(email: str, *, secret: str = "") -> str:
+    return mark_of(mailbox_of(email), kind=b"guest-mailbox", secret=secret)
 
 
 def network_mark(network: str) -> str:

@@ -62,13 +62,27 @@ def follow_account(user_id: int) -> None:
             rows.filter(pk=pk).update(email=email, mailbox=address_mark(email))
 
 
-def address_mark(email: str) -> str:
-    return mark_of(email.lower(), kind=b"reminder-address")
+def address_mark(email: str, *, secret: str = "") -> str:
+    return mark_of(email.lower(), kind=b"reminder-address", secret=secret)
+
+
+def address_marks(email: str) -> set[str]:
+    """Also those that were made with former keys, which rows and links still have."""
+    return {address_mark(email, secret=secret) for secret in secret_keys()}
+
+
+def marks_of(email: str) -> set[str]:
+    """All marks that a row of this address may have."""
+    return address_marks(email) | {mailbox_mark(email, secret=secret) for secret in secret_keys()}
+
+
+def secret_keys() -> tuple[str, ...]:
+    return settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
 
 
 def of_address(email: str) -> Q:
     """The rows of exactly this address. Their mark finds them by an index, and one mark may be of several addresses."""
-    return Q(mailbox__in=[mailbox_mark(email), address_mark(email)], email__iexact=email)
+    return Q(mailbox__in=marks_of(email), email__iexact=email)
 
 
 @transaction.atomic
@@ -180,7 +194,7 @@ def find_signed(signed: str) -> Reminder | None:
 
 def stop_url(reminder: Reminder) -> str:
     """Where the address stops all its reminders, by one POST. It has marks of the address, and not the address."""
-    marks = {reminder.mailbox, mailbox_mark(reminder.email), address_mark(reminder.email)}
+    marks = {reminder.mailbox, *marks_of(reminder.email)}
     path = reverse("reminder-stop", args=[signing.dumps(sorted(marks), salt=STOP_SALT)])
     return settings.SHOP_URL + path_in(reminder.language, path)
 
@@ -196,9 +210,11 @@ def marks_of_link(signed: str) -> list[str] | None:
 
 def stop_all(*, marks: list[str]) -> None:
     """Remove the reminders of the address with these marks; with the mark of a mailbox alone, those of all in it."""
-    for row in Reminder.objects.filter(mailbox__in=marks):
-        if address_mark(row.email) in marks or len(marks) == 1:
-            row.delete()
+    emails = set(Reminder.objects.filter(mailbox__in=marks).values_list("email", flat=True))
+    for email in emails:
+        if len(marks) == 1 or not address_marks(email).isdisjoint(marks):
+            # Also those that were asked for since the key was replaced, which have another mark.
+            Reminder.objects.filter(of_address(email)).delete()
 
 
 def stop_one(*, kind: str, pk: int, user_id: int) -> int:
