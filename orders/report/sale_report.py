@@ -162,7 +162,10 @@ def orders_asked_for(sale: Sale, *, total: ItemUnits) -> int:
     """Winners of a draw, and those to whom a waiting list gave units, made no call that is counted."""
     if sale.has_draw:
         return 0
-    return total.orders + total.rejected_orders - (orders_from_line(sale) if sale.waiting_list else 0)
+    if sale.waiting_list:
+        # Of a rejected order it is not known whether its units came from there.
+        return total.orders - orders_from_line(sale)
+    return total.orders + total.rejected_orders
 
 
 def gone_of_items(sale: Sale) -> Counter[int]:

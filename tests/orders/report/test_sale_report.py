@@ -162,6 +162,22 @@ def test_it_blames_no_server_for_orders_that_nobody_called_for(product: Product,
     assert not any(says_that_answers_are_missing(sold) for sold in (drawing, item))
 
 
+def test_it_blames_no_server_for_a_rejected_order_from_the_waiting_list(buyer: User, rival: User) -> None:
+    # Given a unit for which the answer to its buyer was counted
+    item = make_item(goods("cup", price_minor=9900).product, quantity=1, waiting_list=True)
+    sweep_lines()
+    order = order_of(item, buyer)
+    answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1}, second=int(timezone.now().timestamp()))
+    # When it goes to the first in line, whose account was blocked meanwhile
+    join(item, rival)
+    User.objects.filter(pk=rival.pk).update(is_active=False)
+    assert lifecycle.cancel(order_id=order.pk)
+    drained(item)
+    # Then the report knows all answers
+    assert sale_report(item).total.rejected_orders == 1
+    assert not says_that_answers_are_missing(item)
+
+
 def test_it_blames_no_server_for_a_buyer_who_heard_only_the_second_answer(item: SaleItem, buyer: User) -> None:
     order_of(item, buyer)
     assert says_that_answers_are_missing(item)
