@@ -67,9 +67,10 @@ def find_account(login: str) -> User | None:
 
 
 def account_key(username: str) -> str:
-    """The key of the account with exactly this name. No other account has it, however much their names look alike.
+    """The key of the account with exactly this name, also where other names only look like it in other alphabets.
 
-    `name_key` is for one of them: the one in ASCII letters, or the one that is written in its small plain form.
+    `name_key` is for the one in ASCII letters, or the one that is written in its small plain form. "Bob" and "bob"
+    share it: a sign-up refuses the second of them, so only staff or a command can make both.
     """
     if username.isascii() or username == plain_form(username).casefold():
         return name_key(username)
