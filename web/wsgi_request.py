@@ -11,7 +11,8 @@ from granian.rsgi import Scope
 REPEATED = " repeated"
 # Headers that come in several fields from HTTP/2 (RFC 9113, 8.2.3) and from HAProxy behind a CDN; and what joins them.
 IN_PARTS = {"cookie": "; ", "x-forwarded-for": ","}
-# Without these a call is another one: of nobody, or from the address of the proxy.
+# Without these a call is another one: of nobody, or from the address of the proxy. Of a header in several fields only
+# the first can be judged, so a CDN or a proxy must join or drop the fields of X-Forwarded-For that clients send.
 NEEDED = ("cookie", "authorization", "x-forwarded-for")
 # Status, headers and body.
 RawAnswer = tuple[int, list[tuple[str, str]], bytes]
@@ -65,7 +66,10 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
 
 def is_readable(scope: Scope) -> bool:
-    """Whether the views get the headers that they need. granian leaves out those with bytes that are not ASCII."""
+    """Whether the views get the headers that they need. granian leaves out those with bytes that are not ASCII.
+
+    Calls with a pass that are answered before Django do not need it: the pass says who the buyer is.
+    """
     given = scope.headers
     return not any(given.get(name) is None and name in given for name in NEEDED)
 
