@@ -12,16 +12,16 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
 from orders.life.attention import give_reason, refunds_work_again
-from orders.models import BY_HAND, ENDED_UNPAID, Attention, Order, Payment, Refund
+from orders.models import BY_HAND, ENDED_UNPAID, Attention, Order, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
+from orders.payments.provider.interface import EventKind, ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.provider.timing import claim_attempt
 from orders.refund_records import add_refund
 from shop import failpoints
@@ -33,6 +33,10 @@ BATCH_MAX = 20
 
 # After this many failed attempts a person should look at the order.
 ATTEMPTS_BEFORE_ATTENTION = 5
+
+# Refunds that the provider had accepted: it answered, or has sent an event about them. Its sum may have counted them.
+OF_THIS_REFUND = PaymentEvent.objects.filter(payment_id=OuterRef("payment_id"), refund_id=OuterRef("pk"))
+ACCEPTED = Q(~Q(provider_reference="") | Exists(OF_THIS_REFUND))
 
 
 def start_refund(*, order: Order, payment: Payment, attention: Attention) -> None:
@@ -225,6 +229,8 @@ def fail(*, refund_id: UUID, error: str) -> bool:
         payment.filter(status=Payment.Status.REFUNDED).update(status=Payment.Status.CAPTURED)
         lifecycle.mark_refund_failed(order, lost_minor=refund.amount_minor)
         write_note(refund_id=refund_id)
+        if not Refund.objects.filter(ACCEPTED, pk=refund_id).exists():
+            note_last_total(order=order, payment=payment.get())
     return True
 
 
@@ -271,11 +277,11 @@ def note_total(
     """So much of the payment was refunded in all. The amount above our own refunds was refunded on the provider's site.
 
     False if it is nothing new. Refunds of ours that are due count too, so the event may come before or after theirs.
-    So do those that have failed since: the event may be overtaken by the one that says so.
+    So do those that were accepted and have failed since: the event may be overtaken by the one that says so.
     """
     if payment.status != Payment.Status.CAPTURED:
         return False
-    failed = Refund.objects.filter(payment=payment, status=Refund.Status.FAILED, ended_at__gt=happened_at)
+    failed = Refund.objects.filter(ACCEPTED, payment=payment, status=Refund.Status.FAILED, ended_at__gt=happened_at)
     failed_since: int = failed.aggregate(total=Sum("amount_minor", default=0))["total"]
     known_minor = going_back_minor(payment) + failed_since
     is_new = False
@@ -283,6 +289,20 @@ def note_total(
         made = note(order=order, payment=payment, amount_minor=amount_minor)
         is_new |= made is not None and finish(refund_id=made.pk)
     return is_new
+
+
+def note_last_total(*, order: Order, payment: Payment) -> None:
+    """A refund of ours was refused, so the provider's last sum did not count it: it counted one made on its site."""
+    applied = PaymentEvent.objects.filter(payment_id=payment.pk, provider=payment.provider, applied_at__isnull=False)
+    last = applied.filter(kind=EventKind.REFUNDED_SO_FAR).order_by("happened_at", "pk").last()
+    if last is not None:
+        note_total(
+            order=order,
+            payment=payment,
+            total_minor=last.amount_minor,
+            part_minor=last.part_minor,
+            happened_at=last.happened_at,
+        )
 
 
 def amounts_in(missing_minor: int, *, payment: Payment, part_minor: int | None) -> list[int]:

@@ -344,6 +344,44 @@ def test_a_refund_of_money_that_has_not_come_is_not_written_down(item: SaleItem,
     assert state_of(order) == (OrderStatus.PAID, 0, Payment.Status.CAPTURED)
 
 
+@pytest.mark.parametrize("event_comes", ["while ours is due", "after ours was refused"])
+def test_a_part_refunded_on_the_providers_site_is_known_although_one_of_ours_was_refused(
+    order: Order, event_comes: str
+) -> None:
+    # Given 30.00 refunded on the provider's site, so that it refuses 40.00 of the 57.00
+    so_far = message(order.payments.get(), "refunded_so_far", amount_minor=3000)
+    ask(order, 4000)
+    if event_comes == "while ours is due":
+        send_webhook(so_far)
+    with provider_that(side_effect=ProviderRefused("more than is left")):
+        for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
+            tasks.move_refunds()
+            make_due(Refund)
+    # When the event comes late or is repeated
+    send_webhook(so_far)
+    # Then the shop knows what went back, and has it once
+    assert set(Refund.objects.values_list("amount_minor", "status")) == {(4000, "failed"), (3000, "refunded")}
+    assert state_of(order) == (OrderStatus.PAID, 3000, Payment.Status.CAPTURED)
+    assert order.attention == Attention.REFUND_FAILS
+    assert ask(order, 2701) is RefundOutcome.WRONG_AMOUNT
+
+
+@pytest.mark.parametrize("answer_is_known", [True, False])
+def test_a_sum_that_the_failure_of_our_refund_overtakes_says_nothing_new(order: Order, answer_is_known: bool) -> None:
+    # Given a refund that the provider has accepted, counted in its sum, and failed; its answer may be lost
+    ask(order, 1000)
+    payment, refund = order.payments.get(), Refund.objects.get()
+    so_far = message(payment, "refunded_so_far", amount_minor=1000)
+    if answer_is_known:
+        tasks.move_refunds()
+    send_webhook(message(payment, "refund_failed", refund=str(refund.pk)))
+    # When the sum comes last
+    send_webhook(so_far)
+    # Then nothing went back
+    assert Refund.objects.get().status == Refund.Status.FAILED
+    assert state_of(order)[1] == 0
+
+
 # --- money that staff return themselves ---
 
 
