@@ -16,7 +16,6 @@ from orders.models import (
     ATTENTION_TO_DO,
     BY_HAND,
     REFUNDS,
-    Attention,
     Order,
     OrderLine,
     OrderStatus,
@@ -32,7 +31,7 @@ from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
 from orders.staff.document_admin import DocumentAdmin
 from orders.staff.mail_admin import MailAdmin
-from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
+from orders.staff.needs_attention import OrderToLookAtAdmin, explanation_of
 from orders.staff.order_forms import NoteForm
 from orders.staff.order_page import OrderPage, possible_steps
 from orders.staff.order_sums import sums_table
@@ -243,11 +242,11 @@ class OrderAdmin(WithOrderTables, OrderPage):
 
     @admin.display(description=_("needs attention"))
     def reason(self, order: Order) -> str:
-        return str(EXPLANATIONS[Attention(order.attention)])
+        return explanation_of(order)
 
     @admin.display(description=_("note"))
     def notice(self, order: Order) -> str:
-        return str(EXPLANATIONS[Attention(order.attention)])
+        return explanation_of(order)
 
     def page_context(self, request: HttpRequest, obj: Order | None) -> dict[str, Any]:
         context = super().page_context(request, obj)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
 
-from orders.models import ATTENTION_TO_DO, Attention, Order
+from orders.models import ATTENTION_TO_DO, Attention, Order, Payment, Refund
 from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import SearchedOrders
 from orders.staff.read_only_admin import amount_text, link_to
@@ -65,6 +65,11 @@ EXPLANATIONS = {
         "resolved."
     ),
 }
+# A part of a payment that still waits for an answer. A refund of the whole payment cannot be paid twice.
+UNANSWERED = gettext_lazy(
+    "The provider does not answer, and the shop goes on asking for the refund. Do not refund it on the provider's own "
+    "site as well: then it would be paid twice. See the error under the order's refunds."
+)
 LABELS = {
     Attention.LATE_PAYMENT_KEPT: "info",
     Attention.LATE_PAYMENT_REFUNDED: "warning",
@@ -130,7 +135,7 @@ class OrderToLookAtAdmin(SearchedOrders):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
-        return orders.exclude(attention="")
+        return orders.exclude(attention="").prefetch_related("refunds__payment")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
         """Show the order's usual page."""
@@ -142,7 +147,7 @@ class OrderToLookAtAdmin(SearchedOrders):
 
     @admin.display(description=gettext_lazy("what to do"))
     def explanation(self, order: Order) -> str:
-        return str(EXPLANATIONS[Attention(order.attention)])
+        return explanation_of(order)
 
     @admin.display(description=gettext_lazy("order"), ordering="code")
     def order(self, order: Order) -> str:
@@ -166,6 +171,18 @@ class OrderToLookAtAdmin(SearchedOrders):
         self.message_user(request, said % {"count": resolved}, messages.SUCCESS)
         if choice.not_all:
             self.message_user(request, choice.not_all, messages.WARNING)
+
+
+def explanation_of(order: Order) -> str:
+    if order.attention == Attention.REFUND_FAILS and any(is_asked_for(refund) for refund in order.refunds.all()):
+        return str(UNANSWERED)
+    return str(EXPLANATIONS[Attention(order.attention)])
+
+
+def is_asked_for(refund: Refund) -> bool:
+    """Whether the shop goes on asking for a part about which the provider gave no answer."""
+    is_part = refund.payment is not None and refund.payment.status != Payment.Status.REFUND_DUE
+    return is_part and refund.status == Refund.Status.DUE and refund.last_error != ""
 
 
 def badge() -> str:

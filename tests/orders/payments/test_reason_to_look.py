@@ -18,6 +18,7 @@ from seckill.models import SaleItem
 from tests.steps.buying import let_deadlines_pass, order_of
 from tests.steps.guarding import guarded_by
 from tests.steps.paying import make_due, message, payment_of, refund_part, send_webhook
+from tests.steps.staff import LOOK_AT, ORDERS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,6 +113,22 @@ def test_a_failed_refund_is_not_to_do_once_all_of_the_money_went_back(paid: Orde
     ask_provider(DONE)
     paid.refresh_from_db()
     assert (paid.status, paid.attention) == (OrderStatus.REFUNDED, "")
+
+
+@pytest.mark.parametrize("pages", [LOOK_AT, f"{ORDERS}%d/change/"], ids=["list", "order"])
+def test_staff_are_not_sent_to_the_providers_site_while_the_shop_asks_for_a_part(
+    paid: Order, as_manager: Client, pages: str
+) -> None:
+    """Otherwise the buyer would be paid twice: the shop takes what was refunded there for its own refund."""
+    elsewhere, asks = "refund it on the provider&#x27;s own site.", "Do not refund it on the provider&#x27;s own site"
+    page = pages % paid.pk if "%" in pages else pages
+    refund_part(paid, 700)
+    fail_for_long(AWAY)
+    text = as_manager.get(page).content.decode()
+    assert (asks in text, elsewhere in text) == (True, False)
+    fail_for_long(REFUSED)
+    text = as_manager.get(page).content.decode()
+    assert (asks in text, elsewhere in text) == (False, True)
 
 
 @pytest.mark.parametrize("is_paid_later", [False, True])
