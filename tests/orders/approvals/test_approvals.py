@@ -18,6 +18,7 @@ from orders.approvals.approved_changes import carry_out, carry_out_approved
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import ApprovalRequest, Order, OrderStatus, Refund
+from orders.payments import refunds
 from orders.refund_records import RefundRequest
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
@@ -25,6 +26,7 @@ from seckill.store import durability
 from shop.models import Variant
 from tests.steps.at_once import at_once
 from tests.steps.crash import killed_at
+from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import ORDERS, confirm_and_publish, control_form, control_page, messages_on, was_checked
 from tests.steps.store import counters_of
@@ -201,6 +203,28 @@ def test_an_approval_does_not_count_a_refund_of_another_amount_as_its_own(
     assert "no longer possible" in messages_on(decision(second, only_request()))[0]
     assert only_request().status == Status.REFUSED
     assert Refund.objects.get().amount_minor == 500
+
+
+@pytest.mark.parametrize("status", [OrderStatus.REFUND_DUE, OrderStatus.REFUNDED])
+def test_an_approved_refund_of_all_is_made_although_the_provider_paid_less(
+    first: User, second: User, order: Order, status: str
+) -> None:
+    """A part had been refunded on its own site, so the rest of the amount is a row of its own."""
+    send_webhook(message(payment_of(order)))
+    ask_refund(first, order)
+    assert decide(request_id=only_request().pk, decided_by=second, is_approved=True, reason="seen")
+    # Given a process that is killed once it has started the refund, of which the provider pays 15.00
+    with killed_at("approvals.after"):
+        carry_out(only_request().pk)
+    refunds.keep_to_amount(refund_id=only_request().pk, paid_minor=1500)
+    if status == OrderStatus.REFUNDED:
+        refunds.finish(refund_id=only_request().pk)
+    assert Order.objects.get().status == status
+    # When the sweep carries the approval out
+    carry_out_approved()
+    # Then it is done, and no refund was added
+    assert (only_request().status, only_request().outcome) == (Status.DONE, "")
+    assert sorted(Refund.objects.values_list("amount_minor", flat=True)) == [400, 1500]
 
 
 def test_the_form_of_a_request_that_was_declined_asks_anew(first: User, second: User, paid: Order) -> None:
