@@ -179,8 +179,12 @@ def open_page(*, payment: Payment) -> None:
 
 
 def close_if_old(*, payment: Payment) -> bool:
-    """Close a page that may have ended unheard. False if it is newer, or if its money may still come."""
-    if not Payment.objects.filter(pk=payment.pk, created_at__lte=Now() - MAY_HAVE_ENDED_AFTER).exists():
+    """Close a page that may have ended unheard, or whose provider the shop no longer offers.
+
+    False if it is another one, or if its money may still come.
+    """
+    is_old = Payment.objects.filter(pk=payment.pk, created_at__lte=Now() - MAY_HAVE_ENDED_AFTER).exists()
+    if not is_old and payment.provider in chosen_providers():
         return False
     try:
         with web_calls.one_call():

@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import LazySettings
@@ -11,17 +12,18 @@ from django.test import Client
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order, OrderStatus, Payment, PaymentEvent
+from orders.models import Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
-from orders.payments.provider.interface import ProviderRefused
+from orders.payments.provider.interface import ProviderRefused, Session
 from orders.payments.simulated import company, delivery
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
 from shop.databases.database_clock import database_now
 from shop.languages.page_language import path_in
 from tests.steps.buying import status_of
-from tests.steps.paying import WEBHOOK, payment_of
+from tests.steps.paying import WEBHOOK, message, payment_of, refund_part, send_webhook
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -162,3 +164,40 @@ def test_the_page_of_a_cancelled_order_says_so(order: Order, payment: Payment, c
 def test_the_company_raises_if_called_within_a_transaction(payment: Payment) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         company.pay(reference=payment.provider_reference)
+
+
+def test_a_refund_is_done_at_once_where_the_shop_no_longer_offers_the_simulated_provider(
+    order: Order, payment: Payment, settings: LazySettings
+) -> None:
+    """No sweep delivers its messages there."""
+    # Given a payment of the time before, and a shop with another provider
+    assert company.pay(reference=payment.provider_reference)
+    send_webhook(message(payment))
+    settings.PAYMENT_PROVIDERS = ["stripe"]
+    # When staff refund a part, and then the rest
+    refund_part(order, 700)
+    assert tasks.move_refunds() == 1
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    assert tasks.move_refunds() == 1
+    # Then both are done
+    assert status_of(order) == OrderStatus.REFUNDED
+    assert set(Refund.objects.values_list("status", flat=True)) == {Refund.Status.REFUNDED}
+
+
+def test_an_order_is_paid_with_the_new_provider_where_its_open_page_is_gone(
+    order: Order, payment: Payment, settings: LazySettings
+) -> None:
+    settings.PAYMENT_PROVIDERS = ["stripe"]
+    with mock.patch.object(StripeProvider, "open_session", return_value=Session("cs_1", "https://stripe.test/cs_1")):
+        again = payment_of(order, key="again")
+    payment.refresh_from_db()
+    assert (again.provider, again.url) == ("stripe", "https://stripe.test/cs_1")
+    assert (payment.status, payment.closed_at is not None) == (Payment.Status.FAILED, True)
+
+
+def test_a_page_of_the_former_provider_that_was_paid_stays_the_only_one(
+    order: Order, payment: Payment, settings: LazySettings
+) -> None:
+    assert company.pay(reference=payment.provider_reference)
+    settings.PAYMENT_PROVIDERS = ["stripe"]
+    assert payment_of(order, key="again").pk == payment.pk
