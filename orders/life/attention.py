@@ -1,10 +1,11 @@
 """Why staff may want to look at an order. There is one reason at a time, and one that a person must act on is kept.
 
-The caller has locked the order, and has just read it.
+The caller has locked the order, and has just read it; `resolve` locks it itself.
 """
 
 from collections.abc import Iterator
 
+from django.db import transaction
 from django.db.models import Q
 
 from orders.models import ATTENTION_TO_DO, SOLD, Attention, Order, Payment, PaymentEvent, Refund
@@ -41,6 +42,22 @@ def refunds_work_again(order: Order) -> None:
     """No refund of the order fails any more."""
     failing = Order.objects.filter(pk=order.pk, attention=Attention.REFUND_FAILS)
     failing.update(attention=next(reasons_from_rows(order), ""))
+
+
+def resolve(order: Order) -> bool:
+    """Staff have dealt with the order's reason. False if it has another one meanwhile, which stays.
+
+    An unreported payment is waited for no longer. Its event still counts if it comes after all.
+    """
+    with transaction.atomic():
+        locked = Order.objects.select_for_update().get(pk=order.pk)
+        if locked.attention != order.attention:
+            return False
+        if order.attention == Attention.PAYMENT_UNREPORTED:
+            pending = Payment.objects.filter(UNREPORTED, order=order, status=Payment.Status.PENDING)
+            pending.update(status=Payment.Status.FAILED)
+        Order.objects.filter(pk=order.pk).update(attention="")
+    return True
 
 
 def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterator[Attention]:

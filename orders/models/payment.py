@@ -83,6 +83,11 @@ class Payment(models.Model):
         """Whether the buyer may pay, or may have paid, on the payment page: no event says how it ended."""
         return self.status == self.Status.PENDING and bool(self.url)
 
+    @property
+    def never_reported(self) -> bool:
+        """Whether the provider had the money and never reported it, and the shop waits for that no longer."""
+        return self.status == self.Status.FAILED and None not in (self.found_paid_at, self.closed_at)
+
 
 class RecordedPayment(models.Model):
     """Money for an order that came without a provider, such as a bank transfer. It is the whole amount of the order."""

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
 
+from orders.life.attention import resolve
 from orders.models import ATTENTION_TO_DO, Attention, Order, Payment, Refund
 from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import SearchedOrders
@@ -162,8 +163,7 @@ class OrderToLookAtAdmin(SearchedOrders):
         resolved = 0
         choice = limited_selection(queryset, possible=~Q(attention=""))
         for order in Order.objects.filter(pk__in=choice.pks).exclude(attention=""):
-            # Guarded by the reason: if another one was set meanwhile, the order stays on the list.
-            if Order.objects.filter(pk=order.pk, attention=order.attention).update(attention="") == 1:
+            if resolve(order):
                 reason = Attention(order.attention).label
                 self.log_change(request, order, _("Resolved: %(reason)s.") % {"reason": reason})
                 resolved += 1

@@ -95,6 +95,34 @@ def test_an_order_that_staff_have_resolved_is_not_listed_again(unheard: Order, a
     assert attention_of(unheard) == ""
 
 
+def test_the_buyers_page_waits_no_longer_once_staff_have_dealt_with_the_payment(
+    unheard: Order, payment: Payment, as_manager: Client
+) -> None:
+    let_an_hour_pass()
+    resolve(as_manager, unheard)
+    payment.refresh_from_db()
+    assert payment.status == Payment.Status.FAILED
+    as_manager.force_login(buyer_of(unheard))
+    text = as_manager.get(unheard.get_absolute_url()).content.decode()
+    assert "The payment company said that you paid, but never reported it to us." in text
+    assert "Nothing was charged" not in text
+    assert "updates automatically" not in text
+    # And an event that comes after all still counts
+    assert send_webhook(message(payment)).status_code == 200
+    unheard.refresh_from_db()
+    assert (unheard.status, unheard.attention) == (OrderStatus.PAID, Attention.LATE_PAYMENT_KEPT)
+
+
+def test_another_reason_that_staff_resolve_leaves_a_pending_payment(
+    unheard: Order, payment: Payment, as_manager: Client
+) -> None:
+    Order.objects.update(attention=Attention.AMOUNT_DIFFERS)
+    let_an_hour_pass()
+    resolve(as_manager, unheard)
+    payment.refresh_from_db()
+    assert payment.status == Payment.Status.PENDING
+
+
 @pytest.mark.parametrize("wait", [try_again, let_an_hour_pass])
 def test_an_event_that_comes_after_all_decides(unheard: Order, payment: Payment, wait: Any) -> None:
     wait()
