@@ -170,10 +170,12 @@ def expiry(mail: Mail) -> MailText | None:
     if order.status in SOLD:
         # The late payment was accepted meanwhile; the confirmation says so.
         return None
-    sentences = [
-        _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
-        % {"deadline": time_text(order.expires_at)}
-    ]
+    ended = _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
+    if order.was_drawn:
+        ended = _(
+            "You had until %(deadline)s to pay. The order has expired, and the units go to the next in the drawn order."
+        )
+    sentences = [ended % {"deadline": time_text(order.expires_at)}]
     if order.late_payment_undecided:
         sentences.append(_("Your payment arrived after that. We are checking availability and will email you."))
     elif order.payment_unknown:

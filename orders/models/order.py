@@ -320,6 +320,11 @@ class Order(models.Model):
         )
 
     @property
+    def was_drawn(self) -> bool:
+        """Whether its units were won in a draw: if they are not paid for, they go to the next in the drawn order."""
+        return self.lines.filter(sale_item__sale__admission="draw").exists()
+
+    @property
     def payment_unknown(self) -> bool:
         """Whether the order ended while the buyer's payment page was open, and the page is not known to be closed."""
         ended = self.status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED)

@@ -11,11 +11,12 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from orders import tasks
-from orders.models import Order, OrderStatus, Payment
+from orders.mails.message import message_of
+from orders.models import Mail, Order, OrderStatus, Payment
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from orders.shipping.order_address import store_address
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from seckill.passes import passes
 from shop.models import Product
 from tests.steps.buying import ADDRESS, make_orders, order_of, reserve, status_of
@@ -205,3 +206,21 @@ def test_with_the_store_down_the_reservation_page_asks_for_a_moment(
     text = text_of(as_buyer, f"/reservations/{passes.new_reservation_id(item.pk)}/")
     assert "One moment" in text
     assert 'http-equiv="refresh"' in text
+
+
+@pytest.mark.parametrize("status", [OrderStatus.EXPIRED, OrderStatus.CANCELLED])
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_unpaid_units_of_a_draw_are_not_said_to_be_back_on_sale(
+    client: Client, order: Order, status: OrderStatus, is_drawn: bool
+) -> None:
+    if is_drawn:
+        Sale.objects.update(admission=Sale.Admission.DRAW)
+    end(order, status)
+    order.refresh_from_db()
+    mail = message_of(Mail.objects.create(order=order, kind=Mail.Kind.EXPIRED))
+    assert mail is not None
+    page = client.get(order.get_absolute_url()).content.decode()
+    assert "Nothing was charged." in page
+    for text in (page, mail.body):
+        assert ("units go to the next in the drawn order" in text) == is_drawn
+        assert ("units went back on sale" in text) == (not is_drawn)
