@@ -28,7 +28,10 @@ def load_goods() -> None:
                     "position": position,
                 },
             )
+        # A product that staff gave another slug still has its SKUs.
         known = set(Product.objects.values_list("slug", flat=True))
+        skus = set(Variant.objects.values_list("sku", flat=True))
+        known.update(row["product"] for row in VARIANTS if row["sku"] in skus)
         products = [row for row in PRODUCTS if row["slug"] not in known]
         slugs = {row["slug"] for row in products}
         variants = [row for row in VARIANTS if row["product"] in slugs]

@@ -27,6 +27,27 @@ def test_the_goods_are_loaded_once_and_a_managers_changes_stay() -> None:
     assert StockChange.objects.count() == entries
 
 
+def test_a_product_that_staff_gave_another_slug_or_whose_sku_is_elsewhere_is_not_loaded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loading, "PRODUCTS", PRODUCTS[:2])
+    slugs = [row["slug"] for row in PRODUCTS[:2]]
+    monkeypatch.setattr(loading, "VARIANTS", [row for row in VARIANTS if row["product"] in slugs])
+    loading.load_goods()
+    # Given a product with another slug and other prices, and one that was deleted but for a SKU
+    Product.objects.filter(slug=slugs[0]).update(slug="renamed")
+    renamed = Product.objects.get(slug="renamed")
+    renamed.variants.update(price_minor=1)
+    moved = Variant.objects.filter(product__slug=slugs[1])[0]
+    Variant.objects.filter(pk=moved.pk).update(product=renamed)
+    Product.objects.get(slug=slugs[1]).delete()
+    there = list(Variant.objects.order_by("pk").values_list("pk", "product", "price_minor", "available"))
+    # When the goods are loaded again, then all stays as it is
+    loading.load_goods()
+    assert Product.objects.get() == renamed
+    assert list(Variant.objects.order_by("pk").values_list("pk", "product", "price_minor", "available")) == there
+
+
 @pytest.mark.slow
 def test_pictures_are_drawn_some_at_a_time_and_once(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
