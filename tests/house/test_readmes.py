@@ -1,4 +1,7 @@
-"""The English and the Chinese README say the same: sections, commands, links, and words and figures that are code."""
+"""The English and the Chinese README say the same: sections, commands, links, and words and figures that are code.
+
+CONTRIBUTING.md names the packages of .ci/run.
+"""
 
 import re
 from pathlib import Path
@@ -76,3 +79,9 @@ def test_a_difference_is_found() -> None:
     assert commands_in(section) == ["```\nmake run\n```"]
     assert links_in(section) == ["docs/settings.md"]
     assert code_and_figures_in(section) == ["3.11", "PORT=8001"]
+
+
+def test_contributors_are_told_to_install_what_ci_installs() -> None:
+    in_ci = re.findall(r"packages\+=\((.+?)\)", (ROOT / ".ci" / "run").read_text())
+    (told,) = re.findall(r"^apt install ((?:.+\\\n)*.+)$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.M)
+    assert told.replace("\\", " ").split() == " ".join(in_ci).split()

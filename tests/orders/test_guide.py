@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from orders.models import Order, OrderStatus, ShippingMethod, ShippingPrice
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.deploy.programs import program
 from tests.steps.shop import variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,6 +42,7 @@ def test_both_purchases_reach_the_payment_page(
     if price_minor is not None:
         post = ShippingMethod.objects.create(code="post", name="Post")
         ShippingPrice.objects.create(method=post, price_minor=price_minor)
+    program("curl", package="Debian: apt install curl")
     # The shop's processes do not know the quick hasher of the tests.
     hasher = PBKDF2PasswordHasher()
     User.objects.filter(pk=buyer.pk).update(password=hasher.encode("buyer-password", hasher.salt()))

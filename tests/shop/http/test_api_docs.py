@@ -25,6 +25,7 @@ from seckill.models import NoPass, SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
 from seckill.waiting_room.standing import NotLetIn
+from tests.deploy.programs import program
 from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item, make_product
@@ -181,6 +182,7 @@ def test_the_example_that_waits_for_an_order_goes_on_while_it_may_still_come(tmp
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
     live_shop: str, buyer_with_password: User, item: SaleItem, tmp_path: Path
 ) -> None:
+    program("curl", package="Debian: apt install curl")
     make_item(make_product(slug="biluochun", price_minor=9900), opens_in_seconds=-120, has_room=True)
     make_draw(make_product(slug="puer", price_minor=9900))
     # In a shop without ways of sending, orders need none; any is free there.
