@@ -106,7 +106,7 @@ define INSTALL
 files() { echo requirements/$$1.txt; for other in $$(sed -n 's/^-r \(.*\)\.txt$$/\1/p' requirements/$$1.txt); do files $$other; done; }; \
 stamp() { cat $$(files $$1) | cksum; }; \
 true_stamp() { [ "$$(cat $(VENV)/stamp-$$1 2>/dev/null)" = "$$(stamp $$1)" ]; }; \
-$(PY) -c '' 2>/dev/null && true_stamp $(1) && exit 0; \
+$(PY) -c 'import pip' 2>/dev/null && true_stamp $(1) && exit 0; \
 $(PY) -c 'import pip' 2>/dev/null || { \
 	$(FIND_PYTHON); echo "Making $(VENV) with $$("$$python" --version)"; \
 	rm -rf $(VENV); "$$python" -m venv $(VENV); }; \
