@@ -131,7 +131,9 @@ def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict
     values = {name: os.environ.get(name) or kept.get(name) or value for name, value in generated.items()}
     # Not kept from the last run: mails go to real people only where this run names a mail server.
     email_url = os.environ.get("EMAIL_URL") or f"filemail:///{quote(str(settings.mail_directory))}"
-    values = {**urls, **values, "EMAIL_URL": email_url, "PORT": str(settings.port)}
+    # Where payments are reported and links lead: HOST may be another address than the usual one.
+    shop_url = os.environ.get("SHOP_URL") or settings.url
+    values = {**urls, **values, "EMAIL_URL": email_url, "PORT": str(settings.port), "SHOP_URL": shop_url}
     write_private(path=path, text="".join(f"{name}={_quoted(value)}\n" for name, value in values.items()))
     return values
 

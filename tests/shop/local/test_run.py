@@ -280,6 +280,23 @@ def test_the_web_server_has_two_processes_unless_told_otherwise(
     assert " --workers 5 " in command()
 
 
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("::1", "http://[::1]:8000"), ("192.0.2.7", "http://192.0.2.7:8000"), ("0.0.0.0", "http://127.0.0.1:8000")],
+)
+def test_links_and_payments_lead_to_the_address_at_which_the_shop_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, url: str
+) -> None:
+    monkeypatch.delenv("SHOP_URL", raising=False)
+    settings = read_settings(environ={"HOST": host}, directory=tmp_path)
+    assert write_environment(settings=settings, urls={})["SHOP_URL"] == url
+    monkeypatch.setenv("SHOP_URL", "https://shop.example")
+    assert write_environment(settings=settings, urls={})["SHOP_URL"] == "https://shop.example"
+    # One that was set for an earlier run is not kept.
+    monkeypatch.delenv("SHOP_URL")
+    assert write_environment(settings=settings, urls={})["SHOP_URL"] == url
+
+
 def test_a_number_of_replicas_is_passed_on_to_our_own_store(tmp_path: Path) -> None:
     given = {"STORE": "sentinel", "SECKILL_YES_REPLICAS": "1"}
     settings = read_settings(environ=given, directory=tmp_path)
