@@ -68,6 +68,7 @@ def test_the_second_time_nothing_changes_but_a_password_that_was_changed(monkeyp
     assert {name for name in passwords.keys() | now.keys() if now.get(name) != passwords.get(name)} == {"admin"}
     assert User.objects.get(username="admin").check_password("another-password")
     assert User.objects.get(username="admin").is_superuser
+    assert User.objects.get(username="admin").email
     assert User.objects.get(username="alice").check_password("a-buyer-password")
     assert not User.objects.get(username="bob").is_staff
 
@@ -90,3 +91,12 @@ def test_products_that_a_manager_sells_at_that_time_are_left_to_the_manager() ->
     opening = Sale.objects.get(name="Opening sale")
     slugs = {item.product.slug for item in opening.items.select_related("variant__product")}
     assert slugs == {"longjing-tea", "gaiwan"}
+
+
+def test_products_and_variants_that_staff_have_hidden_are_in_no_new_sale() -> None:
+    Sale.objects.all().delete()
+    Product.objects.filter(slug="headphones").update(is_active=False)
+    Variant.objects.filter(product__slug="gaiwan").update(is_active=False)
+    load()
+    opening = Sale.objects.get(name="Opening sale")
+    assert [item.product.slug for item in opening.items.select_related("variant__product")] == ["longjing-tea"]

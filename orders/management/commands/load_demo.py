@@ -79,7 +79,7 @@ class Command(BaseCommand):
         admin_password = os.environ.get("STAMPEDE_ADMIN_PASSWORD")
         buyer_password = os.environ.get("STAMPEDE_BUYER_PASSWORD")
         if admin_password:
-            load_person("admin", admin_password, is_staff=True, is_superuser=True)
+            load_person("admin", admin_password, email="admin@example.com", is_staff=True, is_superuser=True)
         if buyer_password:
             load_person("alice", buyer_password, email="alice@example.com")
             load_person("bob", buyer_password, email="bob@example.com")
@@ -89,7 +89,7 @@ class Command(BaseCommand):
             )
 
     def make_sale(self, name: str, name_zh: str, demo_items: list[DemoItem], *, opens_at: datetime) -> None:
-        """Create and publish a sale. Products that another sale has at that time are left out."""
+        """Create and publish a sale, without products that another sale has at that time or that staff have hidden."""
         closes_at = opens_at + LASTS
         taken = SaleItem.objects.filter(sale__opens_at__lt=closes_at, sale__closes_at__gt=opens_at)
         variants = {
@@ -97,6 +97,7 @@ class Command(BaseCommand):
             for variant in Variant.objects.exclude(product__variants__sale_items__in=taken)
             .select_related("product")
             .filter(product__slug__in=[demo_item.slug for demo_item in demo_items])
+            .filter(is_active=True, product__is_active=True)
             # The first variant of a product stays in the dictionary.
             .order_by("-position", "-pk")
         }
@@ -112,7 +113,7 @@ class Command(BaseCommand):
             if demo_item.slug in variants
         ]
         if not items:
-            self.stdout.write(f"“{name}” was not created: its products are in other sales at that time.")
+            self.stdout.write(f"“{name}” was not created: its products are hidden, or in other sales at that time.")
             return
         with transaction.atomic():
             sale = Sale.objects.create(name=name, name_zh_hans=name_zh, opens_at=opens_at, closes_at=closes_at)
