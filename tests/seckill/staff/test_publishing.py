@@ -189,14 +189,15 @@ def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_ar
     assert sale.late_payment == LatePayment.REFUND
 
 
-def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
+def test_a_form_opened_before_the_publication_leaves_the_terms_and_says_so(
     as_manager: Client, item: SaleItem
 ) -> None:
     row = {"id": item.pk, "sale": item.sale_id, "variant": item.variant_id, "price_minor": "1", "per_buyer_max": 3}
     form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
     response = as_manager.post(admin_page(item.sale), form, follow=True)
     sentence = "This sale was published while you were editing it."
-    assert f"{sentence} Only its names and the late-payment setting were saved." in messages_on(response)
+    stays = "Its items, times, seconds to pay and admission stay as they were published; the rest was saved."
+    assert f"{sentence} {stays}" in messages_on(response)
     sale = Sale.objects.get()
     assert (sale.name, sale.hold_seconds) == ("Summer sale", 900)
     stored = SaleItem.objects.get()
