@@ -227,8 +227,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
         super().save_model(request, obj, form, change)
         if obj.is_published and "opens_at_0" in request.POST:
             only_these = _(
-                "This sale was published while you were editing it. Its items, times, seconds to pay and admission stay "
-                "as they were published; the rest was saved."
+                "This sale was published while you were editing it. Its items, times, seconds to pay and admission "
+                "stay as they were published; the rest was saved."
             )
             self.message_user(request, only_these, messages.WARNING)
 

@@ -189,9 +189,7 @@ def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_ar
     assert sale.late_payment == LatePayment.REFUND
 
 
-def test_a_form_opened_before_the_publication_leaves_the_terms_and_says_so(
-    as_manager: Client, item: SaleItem
-) -> None:
+def test_a_form_opened_before_the_publication_leaves_the_terms_and_says_so(as_manager: Client, item: SaleItem) -> None:
     row = {"id": item.pk, "sale": item.sale_id, "variant": item.variant_id, "price_minor": "1", "per_buyer_max": 3}
     form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
     response = as_manager.post(admin_page(item.sale), form, follow=True)
