@@ -15,7 +15,7 @@ from unfold.decorators import action
 from orders.approvals.sale_approvals import WithApprovals
 from orders.models import Rehearsal
 from orders.preflight import page, rehearsal_page
-from orders.preflight.kept import last_result
+from orders.preflight.kept import result_of
 from orders.reminders.due_reminders import wanted_of_sale
 from orders.report.pages import report_file, report_page
 from seckill.models import Sale
@@ -49,7 +49,7 @@ class CheckedSaleAdmin(WithApprovals):
             context["wanted_opening"], context["wanted_items"] = wanted_of_sale(obj.pk)
             context["report_url"] = reverse("admin:seckill_sale_report", args=[obj.pk])
         if obj and obj.closes_at > timezone.now() and self.has_change_permission(request, obj):
-            result = last_result(obj.pk)
+            result = result_of(obj)
             context |= {"checked": result, "check_verdict": page.verdict_on(result) if result else ""}
             context["check_url"] = reverse("admin:seckill_sale_check_before_opening", args=[obj.pk])
         return context

@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from orders.preflight.finding import Finding, Verdict, chosen_text
 from orders.preflight.preflight import LOOKS
+from seckill.models import Sale
 from shop.languages.kept_texts import in_each_language
+from shop.times.timestamps import to_ms
 
 # A person looks at a page meanwhile.
 RUN_SECONDS = 600
@@ -19,10 +21,11 @@ RESULT_SECONDS = 7 * 24 * 3600
 
 
 class Result(NamedTuple):
-    """What each look of one pre-flight has found, by the number of the look, and when it ended."""
+    """What each look of one pre-flight has found, by the number of the look, when it ended, and the terms it judged."""
 
     at: datetime
     found: Mapping[int, Sequence[Finding]]
+    terms: str = ""
 
     @property
     def stops(self) -> list[Finding]:
@@ -50,11 +53,33 @@ def looks_of(run: UUID) -> dict[int, list[Finding]]:
     return {numbers[key]: [read(row) for row in rows] for key, rows in cache.get_many(numbers).items()}
 
 
-def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]]) -> Result:
-    result = Result(timezone.now(), found)
+def keep_terms(run: UUID, sale: Sale) -> None:
+    """Those that the run judges: a colleague may change the draft before its last look."""
+    cache.set(terms_key(run), terms_of(sale), RUN_SECONDS)
+
+
+def terms_of_run(run: UUID) -> str:
+    return str(cache.get(terms_key(run), ""))
+
+
+def terms_of(sale: Sale) -> str:
+    """What a pre-flight judges of a draft; another text means that it has been changed since."""
+    items = sale.items.order_by("pk").values_list("variant_id", "price_minor", "quantity", "per_buyer_max")
+    window = to_ms(sale.opens_at), to_ms(sale.closes_at)
+    return repr((*window, sale.hold_seconds, str(sale.admission), sale.pace, sale.waiting_list, list(items)))
+
+
+def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]], *, terms: str = "") -> Result:
+    result = Result(timezone.now(), found, terms)
     rows = {str(number): [written(finding) for finding in findings] for number, findings in found.items()}
-    cache.set(result_key(sale_id), {"at_s": result.at.timestamp(), "found": rows}, RESULT_SECONDS)
+    cache.set(result_key(sale_id), {"at_s": result.at.timestamp(), "found": rows, "terms": terms}, RESULT_SECONDS)
     return result
+
+
+def result_of(sale: Sale) -> Result | None:
+    """The last one, unless it judged other terms of the draft than it has now."""
+    result = last_result(sale.pk)
+    return result if result and (sale.is_published or result.terms == terms_of(sale)) else None
 
 
 def last_result(sale_id: int) -> Result | None:
@@ -69,7 +94,7 @@ def last_results(sale_ids: Iterable[int]) -> dict[int, Result]:
 
 def result_from(kept: Mapping[str, Any]) -> Result:
     found = {int(number): [read(row) for row in rows] for number, rows in kept["found"].items()}
-    return Result(datetime.fromtimestamp(kept["at_s"], UTC), found)
+    return Result(datetime.fromtimestamp(kept["at_s"], UTC), found, kept.get("terms", ""))
 
 
 def written(finding: Finding) -> dict[str, Any]:
@@ -86,6 +111,10 @@ def read(row: Mapping[str, Any]) -> Finding:
 
 def look_key(run: UUID, number: int) -> str:
     return f"preflight-run:{run}:{number}"
+
+
+def terms_key(run: UUID) -> str:
+    return f"preflight-terms:{run}"
 
 
 def result_key(sale_id: int) -> str:

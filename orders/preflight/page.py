@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 
 from orders.preflight import canaries
 from orders.preflight.finding import Finding, Verdict
-from orders.preflight.kept import Result, keep_look, keep_result, last_result, looks_of
+from orders.preflight.kept import Result, keep_look, keep_result, keep_terms, looks_of, result_of, terms_of_run
 from orders.preflight.preflight import LOOKS, findings_of
 from orders.preflight.process_looks import look_at_workers
 from orders.preflight.sale_looks import look_at_terms
@@ -64,15 +64,17 @@ def start(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> Htt
 def new_run(sale: Sale) -> list[Line]:
     run = uuid4()
     canaries.send(run)
+    keep_terms(run, sale)
     return [waiting_line(sale, run, number) for number in range(VERDICT + 1)]
 
 
 def before_publishing(sale: Sale) -> tuple[list[Risk], dict[str, Any]]:
     """For the page that asks before it publishes: each stop is confirmed, and so is publishing without a look.
 
-    Where the last look is too old, the page looks by itself, and is then shown anew (`look`).
+    Where the last look is too old, or the draft was changed since, the page looks by itself, and is then shown anew
+    (`look`).
     """
-    result = last_result(sale.pk)
+    result = result_of(sale)
     again_url = reverse("admin:seckill_sale_check_before_opening", args=[sale.pk])
     context = {"before_template": "admin/orders/preflight/before_publishing.html", "again_url": again_url}
     if result is None or timezone.now() - result.at > FRESH:
@@ -181,7 +183,7 @@ def verdict_line(sale: Sale, run: UUID) -> Line:
     if len(known) < VERDICT:
         text = _("This page was open too long, so its result is not kept. Look again.")
         return waiting_line(sale, run, VERDICT, findings=[], verdict=text)
-    result = keep_result(sale.pk, known)
+    result = keep_result(sale.pk, known, terms=terms_of_run(run))
     return waiting_line(sale, run, VERDICT, findings=[], verdict=verdict_on(result), ready=not result.stops)
 
 

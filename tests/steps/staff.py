@@ -14,7 +14,7 @@ from django.utils import timezone
 from orders.models import BY_HAND, Order, Refund, Rehearsal
 from orders.payments import refunds
 from orders.preflight.finding import Finding
-from orders.preflight.kept import keep_result
+from orders.preflight.kept import keep_result, terms_of
 from orders.rehearsal.crowd import Answer
 from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
 from orders.report.sale_report import Report
@@ -83,7 +83,7 @@ def publish_page(sale: Sale) -> str:
 
 def was_checked(sale: Sale, *findings: Finding) -> None:
     """As after a pre-flight that found these; without any, the sale is ready."""
-    keep_result(sale.pk, {0: list(findings)})
+    keep_result(sale.pk, {0: list(findings)}, terms=terms_of(sale))
 
 
 def confirm_and_publish(client: Client, sale: Sale, **more: Any) -> Any:

@@ -13,7 +13,7 @@ from orders import tasks
 from orders.preflight import readiness
 from orders.preflight.canaries import answer_canary
 from orders.preflight.finding import good, stop
-from orders.preflight.kept import keep_result, last_result
+from orders.preflight.kept import keep_result, last_result, terms_of
 from orders.preflight.preflight import LOOKS
 from orders.preflight.sale_looks import look_at_terms
 from seckill.models import Sale, SaleItem
@@ -58,10 +58,18 @@ def test_each_stop_is_shown_and_ticked_before_publishing(as_manager: Client, dra
 
 def test_a_stop_that_publishing_refuses_cannot_be_ticked_away(as_manager: Client, draft: SaleItem) -> None:
     terms = next(number for number, look in enumerate(LOOKS) if look.find is look_at_terms)
-    keep_result(draft.sale_id, {terms: [STOP]})
+    keep_result(draft.sale_id, {terms: [STOP]}, terms=terms_of(draft.sale))
     page = as_manager.get(publish_page(draft.sale))
     assert "Not ready: 1 stop to mend." in page.content.decode()
     assert page.context["risks"] == []
+
+
+def test_a_result_does_not_outlive_the_draft_that_it_judged(as_manager: Client, draft: SaleItem) -> None:
+    was_checked(draft.sale, good("All is well."))
+    assert as_manager.get(publish_page(draft.sale)).context["risks"] == []
+    SaleItem.objects.update(quantity=50_000)
+    assert [risk.key for risk in as_manager.get(publish_page(draft.sale)).context["risks"]] == ["unchecked"]
+    assert "This sale has not been checked yet." in text_of(as_manager, admin_page(draft.sale))
 
 
 def test_a_tick_for_an_earlier_look_does_not_count(as_manager: Client, draft: SaleItem) -> None:
