@@ -63,8 +63,8 @@ def start(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: str) -> Htt
 
 def new_run(sale: Sale) -> list[Line]:
     run = uuid4()
-    canaries.send(run)
-    keep_terms(run, sale)
+    if canaries.send(run):
+        keep_terms(run, sale)
     return [waiting_line(sale, run, number) for number in range(VERDICT + 1)]
 
 
