@@ -11,7 +11,7 @@ from seckill.outcomes import Outcome
 
 # Answers after which it is unknown whether the call took effect.
 IN_DOUBT = {NO_ANSWER, UNAVAILABLE}
-# A pass with a yes may hear these, or its yes again: its hold has ended, or nobody knows.
+# A pass that was accepted may hear these, or its yes again: its hold has ended, or nobody knows.
 NO_FALSE_NOS = IN_DOUBT | {NOT_SENT, Outcome.HOLD_ENDED.value}
 
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from django.db.models import Q, Sum
 from django.utils import timezone
 
-from bench.stampede.buyer_answers import IN_DOUBT, BuyerAnswers
+from bench.stampede.buyer_answers import NO_FALSE_NOS, BuyerAnswers
 from bench.stampede.cross_check import Line, buyers_above_limit, compare_stores, duplicates, lines_of
 from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, CallKind
 from orders.models import OrderLine, OrderStatus
@@ -132,7 +132,7 @@ def find_violations(
             item.quantity is None and outcome in RAN_OUT for _call, outcome in refused
         ),
         "reservations were refused and became orders all the same": sum(
-            call.reservation_id in lines and call.reservation_id not in heard.yes and outcome not in IN_DOUBT
+            call.reservation_id in lines and call.reservation_id not in heard.yes and outcome not in NO_FALSE_NOS
             for call, outcome in refused
         ),
         "answers were neither a yes nor a refusal by the shop": sum(

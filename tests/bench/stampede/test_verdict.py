@@ -283,6 +283,19 @@ def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(run: DirectRun
     assert (verdict.told_yes, verdict.in_doubt, verdict.in_doubt_persisted) == (0, 1, 1)
 
 
+@pytest.mark.parametrize("outcome", ["hold_ended", NOT_SENT])
+def test_a_repeated_call_that_is_no_refusal_says_nothing_about_an_order_whose_yes_got_lost(
+    run: DirectRun, buyer: User, outcome: str
+) -> None:
+    call = run.order(buyer)
+    run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
+    repeat = run.ask(buyer, same_as=call)
+    run.heard(repeat, outcome=outcome, reservation_id="", units=0)
+    verdict = run.verdict()
+    assert verdict.kept, verdict.violations
+    assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
+
+
 def test_an_accepted_reservation_without_an_order_is_named_even_if_never_told(run: DirectRun, buyer: User) -> None:
     call = run.ask(buyer)
     run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
