@@ -21,6 +21,7 @@ from shop.local.shop_processes import ROOT
 
 FEW, MANY = 1_000, 1_000_000
 DATABASE = "speed_long_lists"
+PRODUCTS, ORDERS = 10_000, 100_000
 
 
 def growth(server: Server) -> Sample:
@@ -49,7 +50,7 @@ def product_search(server: Server) -> Sample:
 def page_figures(pages: str) -> dict[str, float]:
     """Median and p99 in milliseconds, and statements, of each page. The second part finds the first one's rows."""
     prepare_database()
-    found = json.loads(manage("page_times", pages))
+    found = json.loads(manage("page_times", pages, "--products", str(PRODUCTS), "--orders", str(ORDERS)))
     return {f"{name}_{figure}": value for name, times in found.items() for figure, value in times.items()}
 
 
@@ -87,10 +88,16 @@ PARTS = (
     ),
     Part(
         name="staff-lists",
-        title="lists of staff, 10,000 products and 100,000 orders",
+        title=f"lists of staff, {PRODUCTS:,} products and {ORDERS:,} orders",
         server=STORE,
         measure=staff_lists,
         once=True,
     ),
-    Part(name="product-search", title="search among 10,000 products", server=STORE, measure=product_search, once=True),
+    Part(
+        name="product-search",
+        title=f"search among {PRODUCTS:,} products",
+        server=STORE,
+        measure=product_search,
+        once=True,
+    ),
 )

@@ -1,8 +1,10 @@
-"""`manage.py page_times` fills a shop and times its lists; a page that is not shown gives no figure."""
+"""`manage.py page_times` times a shop's lists, and fills it if asked to; a page that is not shown gives no figure."""
 
 import json
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
 
 from bench.measure.speed import page_times
 from bench.measure.speed.part import WrongAnswer
@@ -21,6 +23,24 @@ def test_every_page_has_its_times_and_statements_and_the_second_command_finds_th
         assert all(2 < times["statements"] < 20 for times in found.values())
         assert Order.objects.count() == 150
         assert Product.objects.filter(slug__startswith="many-").count() == 60
+    # Without numbers it measures what is there.
+    assert json.loads(run_command("page_times", "staff", "--times", "1")).keys() == page_times.staff_pages().keys()
+    assert (Order.objects.count(), Product.objects.filter(slug__startswith="many-").count()) == (150, 60)
+
+
+def test_without_numbers_the_command_adds_nothing_to_a_shop_and_says_if_rows_are_too_few() -> None:
+    had = Product.objects.count()
+    assert run_command("page_times", "search", "--times", "1")
+    with pytest.raises(CommandError, match="too few products or orders"):
+        run_command("page_times", "staff", "--times", "1")
+    assert (Product.objects.count(), Order.objects.count(), User.objects.count()) == (had, 0, 0)
+
+
+def test_no_superuser_stays_in_the_shop_also_when_a_page_fails() -> None:
+    with pytest.raises(WrongAnswer), page_times.staff_client() as client:
+        assert User.objects.get().is_superuser
+        page_times.measure_once(client, "/admin/no-such-page/")
+    assert not User.objects.exists()
 
 
 def test_a_page_that_is_not_there_is_no_figure() -> None:
