@@ -20,8 +20,8 @@ TIMES, TIMES_MAX = 30, 1_000
 
 class Command(BaseCommand):
     help = (
-        "Prints the server time of the lists or the searches of this shop as JSON. With --products or --orders it first "
-        "fills the shop with demo products and orders: only for a database that may be filled with test data; "
+        "Prints the server time of the lists or the searches of this shop as JSON. With --products or --orders it "
+        "first fills the shop with demo products and orders: only for a database that may be filled with test data; "
         "`make bench ARGS='--only staff-lists,product-search'` makes one."
     )
 

@@ -21,6 +21,7 @@ from shop.staff.admin_base import LISTED_MAX, ModelAdmin
 
 HOST = "127.0.0.1"
 
+
 class TooFewRows(Exception):
     """The shop lacks rows that the addresses of the pages name."""
 
