@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 
-from bench.demo.long_lists import pairs
+from bench.demo.long_lists import number_after, pairs
 
 BATCH_SIZE = 2_000
 USERNAME_START = "demo-"
@@ -56,8 +56,11 @@ def load_people(count: int, *, now: datetime) -> list[User]:
     """Bring the number of demo people to `count`, and return them in the order in which they came."""
     # A person who signed up with such a name has a password.
     people = User.objects.filter(username__startswith=USERNAME_START, password__startswith="!").order_by("pk")
-    for first in range(people.count(), count, BATCH_SIZE):
-        User.objects.bulk_create(user_of(number, now=now) for number in range(first, min(first + BATCH_SIZE, count)))
+    names = people.values_list("username", flat=True)
+    start = number_after(names)
+    stop = start + count - len(names)
+    for first in range(start, stop, BATCH_SIZE):
+        User.objects.bulk_create(user_of(number, now=now) for number in range(first, min(first + BATCH_SIZE, stop)))
     return list(people.only("pk", "first_name", "last_name", "email"))
 
 

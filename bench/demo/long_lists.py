@@ -1,6 +1,6 @@
 """Thousands of products without pictures, for trying out long lists and the search."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from django.db import transaction
 
@@ -39,12 +39,21 @@ def load_many(count: int, *, report_progress: Callable[[int, int], object] = lam
     """Bring the number of such products to `count`. Returns how many were made."""
     below = Category.objects.filter(slug__in=[category.slug for category in CATEGORIES if category.parent])
     categories = list(below.order_by("position", "pk"))
-    had = Product.objects.filter(slug__startswith=SLUG_BEGINNING).count()
-    for first in range(had, count, BATCH_SIZE):
-        last = min(first + BATCH_SIZE, count)
-        load_batch(range(first, last), categories)
-        report_progress(last - had, count - had)
-    return max(count - had, 0)
+    slugs = Product.objects.filter(slug__startswith=SLUG_BEGINNING).values_list("slug", flat=True)
+    missing = max(count - len(slugs), 0)
+    # Some may have been deleted since, so their number is not the next free one.
+    start = number_after(slugs)
+    for done in range(0, missing, BATCH_SIZE):
+        done_then = min(done + BATCH_SIZE, missing)
+        load_batch(range(start + done, start + done_then), categories)
+        report_progress(done_then, missing)
+    return missing
+
+
+def number_after(names: Iterable[str]) -> int:
+    """The number after the highest one that a name ends with, behind a hyphen; 0 if none does."""
+    ends = (name.rpartition("-")[2] for name in names)
+    return max((int(end) for end in ends if end.isascii() and end.isdigit()), default=-1) + 1
 
 
 def load_batch(numbers: range, categories: list[Category]) -> None:
