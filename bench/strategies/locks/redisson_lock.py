@@ -17,9 +17,11 @@ a second time and releases it once, and its watchdog renews the lock as long as 
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
+
+from redis.exceptions import RedisError
 
 from bench.strategies.base.strategy import Answer, Fault, Surroundings
 from bench.strategies.locks.locked_stock import LockedStock
@@ -182,8 +184,10 @@ class RedissonLock(LockedStock):
     def renew_held(self) -> None:
         """Renew the lease for each owner of this process that holds the lock."""
         for owner in list(self._held):
-            if not self._renew(keys=[self.lock], args=[owner, self.lease_ms]):
-                self._held.discard(owner)
+            # A store that is away for a moment must not end the watchdog: nothing would start it again.
+            with suppress(RedisError):
+                if not self._renew(keys=[self.lock], args=[owner, self.lease_ms]):
+                    self._held.discard(owner)
 
     def close(self) -> None:
         self._ending.set()

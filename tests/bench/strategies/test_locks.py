@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from redis.exceptions import ConnectionError
 
 from bench.lab.schedules.interleaver import ServerUrls, interleaved
 from bench.strategies.base.strategy import Answer, Strategy
@@ -41,6 +42,26 @@ def test_the_watchdog_keeps_the_lock_of_a_holder_who_is_slow_but_alive(make: Mak
         assert token == 1
         assert other.attempt(2) is Answer.BUSY
         assert slow.store.exists(slow.lock)
+    assert other.attempt(2) is Answer.SOLD
+
+
+def test_the_watchdog_goes_on_after_the_store_was_away_for_a_moment(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, other = make(RedissonLock, stock=1, lease_seconds=1.0), make(RedissonLock, lease_seconds=1.0)
+    other.wait_seconds_max = 3.0  # three leases
+    renew, fails = slow._renew, [1]
+
+    def away_once(**words: Any) -> Any:
+        if fails:
+            fails.pop()
+            raise ConnectionError("The store is away")
+        return renew(**words)
+
+    monkeypatch.setattr(slow, "_renew", away_once)
+    with slow.holding():
+        assert other.attempt(2) is Answer.BUSY
+        assert not fails
     assert other.attempt(2) is Answer.SOLD
 
 
