@@ -65,7 +65,8 @@ def journeys(server: Server) -> Sample:
     reported = sum(one.paid for one in told)
     if not reported <= paid <= reported + gave_up["webhook"]:
         raise WrongAnswer(f"{reported:,} payments were reported, but {paid:,} orders are paid")
-    retire(items[0])
+    for item in items:
+        retire(item)
     return Sample(figures={**times_of(told), **counts_of(told, people_count=people_count, paid=paid)})
 
 
