@@ -13,8 +13,8 @@ from shop.http import rate_limits
 from shop.http.rate_limits import LimitReached, rate_of
 
 ACTION = "unpaid_hold"
-# Less than a tenth of a hold is a change of mind, which CANCEL_LIMIT bounds.
-PARTS = 10
+# So fine that short holds add up. The server's key has the rate with it, so releases with other parts count apart.
+PARTS = 1000
 
 
 class HoldsUnpaid(LimitReached):
@@ -23,7 +23,7 @@ class HoldsUnpaid(LimitReached):
 
 def note(*, item_id: int, buyer_id: int, share: float) -> None:
     """A hold ended unpaid after this share of its time. Never raises: where nobody counts, the buyer is let off."""
-    if parts := int(min(share, 1.0) * PARTS):
+    if parts := int(max(0.0, min(share, 1.0)) * PARTS):
         rate = rate_in_parts(settings.UNPAID_HOLD_LIMIT)
         rate_limits.add(action=ACTION, rate=rate, key=key(buyer_id, item_id), cost=parts)
 

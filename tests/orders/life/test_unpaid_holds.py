@@ -12,6 +12,7 @@ from orders import tasks
 from orders.life import cancelling
 from orders.models import Order
 from seckill.models import SaleItem
+from seckill.passes import unpaid_holds
 from shop.models import Product
 from tests.steps.buying import order_of
 from tests.steps.guarding import ask_pass
@@ -72,6 +73,24 @@ def test_units_that_are_given_back_soon_cost_nothing(item: SaleItem, buyer: User
     for _ in range(OFTEN + 1):
         cancel_after(item, buyer, 0.05)
     assert ask_pass(item, buyer).status_code == 201
+
+
+def test_short_holds_add_up(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.UNPAID_HOLD_LIMIT = "1/day"
+    settings.CANCEL_LIMIT = "100/minute"
+    for _ in range(11):
+        cancel_after(item, buyer, 0.09)
+    assert ask_pass(item, buyer).status_code == 201
+    cancel_after(item, buyer, 0.09)
+    assert ask_pass(item, buyer).status_code == 409
+
+
+def test_a_hold_that_seems_to_end_before_it_began_gives_no_credit(buyer: User, settings: LazySettings) -> None:
+    settings.UNPAID_HOLD_LIMIT = "1/day"
+    for share in (-5.0, 1.0):
+        unpaid_holds.note(item_id=1, buyer_id=buyer.pk, share=share)
+    with pytest.raises(unpaid_holds.HoldsUnpaid):
+        unpaid_holds.check(item_id=1, buyer_id=buyer.pk)
 
 
 def test_the_page_without_scripts_says_why_and_until_when(as_buyer: Client, item: SaleItem, buyer: User) -> None:
