@@ -22,7 +22,7 @@ from django.utils import timezone
 from orders.models import ATTENTION_TO_DO, SOLD, Attention, Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
-from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable
+from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, Session
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import claim_attempt
 from orders.refund_records import captured_payment
@@ -164,18 +164,28 @@ def open_page(*, payment: Payment) -> None:
     began_s = time.time()
     try:
         with web_calls.one_call():
-            session = provider_choice.provider_named(payment.provider).open_session(payment=payment)
+            session = ask_for_page(payment)
     except ProviderRefused as error:
         # The provider does not accept our configuration. For the buyer that is the same as an unreachable provider.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))
         raise ProviderUnreachable(str(error)) from error
     unsaved = Payment.objects.filter(pk=payment.pk, url="")
-    is_first = unsaved.update(provider_reference=session.reference, url=session.url)
+    is_first = unsaved.update(provider_reference=session.reference, url=session.url, last_error="")
     payment.provider_reference, payment.url = session.reference, session.url
     if not is_first:
         # Another call was faster. After an error of the provider's it may have another page, and only one may be paid.
         payment.refresh_from_db(fields=["provider_reference", "url"])
     steps.note(payment.order.purchase, "payment_page", began=began_s, provider=payment.provider)
+
+
+def ask_for_page(payment: Payment) -> Session:
+    """Notes that the provider gave no page: such an order does not count against its buyer (life/ended_unpaid.py)."""
+    try:
+        return provider_choice.provider_named(payment.provider).open_session(payment=payment)
+    except (ProviderRefused, ProviderUnreachable) as error:
+        text = str(error) or type(error).__name__
+        Payment.objects.filter(pk=payment.pk, url="").update(last_error=text[:500])
+        raise
 
 
 def close_if_old(*, payment: Payment) -> bool:

@@ -1,6 +1,7 @@
 """A buyer who lets holds of an item end unpaid again and again gets no pass for it for a while."""
 
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 from django.conf import LazySettings
@@ -11,6 +12,10 @@ from django.test import Client, RequestFactory
 from orders import tasks
 from orders.life import cancelling
 from orders.models import Order
+from orders.payments import sessions
+from orders.payments.provider.call_bound import TooManyCalls
+from orders.payments.provider.interface import ProviderUnreachable
+from orders.payments.simulated.adapter import SimulatedProvider
 from seckill.models import SaleItem
 from seckill.passes import unpaid_holds
 from shop.models import Product
@@ -35,6 +40,12 @@ def let_expire(item: SaleItem, buyer: User, *, times: int = OFTEN) -> None:
     for _ in range(times):
         time_passes(order_of(item, buyer))
         assert tasks.expire_overdue() == 1
+
+
+def press_pay(order: Order) -> None:
+    """No page comes."""
+    with pytest.raises(ProviderUnreachable):
+        sessions.start(order_id=order.pk, idempotency_key="key")
 
 
 def cancel_after(item: SaleItem, buyer: User, share: float) -> None:
@@ -135,7 +146,37 @@ def test_a_hold_whose_payment_page_never_came_does_not_count(
 ) -> None:
     settings.UNPAID_HOLD_LIMIT = "1/day"
     order = order_of(item, buyer)
-    payment_row(order, url="")
+    with mock.patch.object(SimulatedProvider, "open_session", side_effect=ProviderUnreachable("away")):
+        press_pay(order)
     time_passes(order)
     assert tasks.expire_overdue() == 1
     assert ask_pass(item, buyer).status_code == 201
+
+
+def test_a_buyer_who_cancels_while_the_payment_page_is_on_its_way_is_not_let_off(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    settings.UNPAID_HOLD_LIMIT = "1/day"
+    order = order_of(item, buyer)
+    payment_row(order, url="")
+    time_passes(order)
+    assert tasks.expire_overdue() == 1
+    assert ask_pass(item, buyer).status_code == 409
+
+
+def test_a_page_that_came_at_the_second_press_counts_and_one_that_was_not_asked_for_too(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    settings.UNPAID_HOLD_LIMIT = "2/day"
+    second = order_of(item, buyer)
+    with mock.patch.object(SimulatedProvider, "open_session", side_effect=ProviderUnreachable("away")):
+        press_pay(second)
+    assert sessions.start(order_id=second.pk, idempotency_key="key").outcome == "already_open"
+    time_passes(second)
+    assert tasks.expire_overdue() == 1
+    unasked = order_of(item, buyer)
+    with mock.patch.object(sessions.web_calls, "one_call", side_effect=TooManyCalls):
+        press_pay(unasked)
+    time_passes(unasked)
+    assert tasks.expire_overdue() == 1
+    assert ask_pass(item, buyer).status_code == 409
