@@ -13,7 +13,7 @@ from orders import tasks
 from orders.life import cancelling
 from orders.models import Order
 from orders.payments import sessions
-from orders.payments.provider.call_bound import TooManyCalls
+from orders.payments.provider.call_bound import TooManyCalls, web_calls
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from seckill.models import SaleItem
@@ -175,7 +175,7 @@ def test_a_page_that_came_at_the_second_press_counts_and_one_that_was_not_asked_
     time_passes(second)
     assert tasks.expire_overdue() == 1
     unasked = order_of(item, buyer)
-    with mock.patch.object(sessions.web_calls, "one_call", side_effect=TooManyCalls):
+    with mock.patch.object(web_calls, "one_call", side_effect=TooManyCalls):
         press_pay(unasked)
     time_passes(unasked)
     assert tasks.expire_overdue() == 1
