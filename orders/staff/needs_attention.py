@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path
@@ -136,7 +136,9 @@ class OrderToLookAtAdmin(SearchedOrders):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
-        return orders.exclude(attention="").prefetch_related("refunds__payment")
+        return orders.exclude(attention="").prefetch_related(
+            Prefetch("refunds", Refund.objects.select_related("payment"))
+        )
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
         """Show the order's usual page."""
