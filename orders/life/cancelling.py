@@ -79,8 +79,8 @@ def cancel(*, order: Order, request: HttpRequest) -> CancelAnswer:
 def cancel_unpaid_of(*, buyer_id: int) -> int:
     """End the unpaid orders of an account that was blocked. Returns how many.
 
-    Its row is locked first: orders that are being written for it are waited for, since an order's row locks it too. An
-    order whose payment was lost with PostgreSQL stays: staff alone may end it.
+    Its row is locked first: intake locks it before it inserts an order, so an order that it is writing is waited for.
+    An order whose payment was lost with PostgreSQL stays: staff alone may end it.
     """
     with transaction.atomic():
         list(User.objects.select_for_update().filter(pk=buyer_id).values_list("pk"))

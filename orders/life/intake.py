@@ -58,7 +58,7 @@ SELECT item.variant_id, item.price_minor, tax.percent, now(), buyers.known, buye
 FROM {SaleItem._meta.db_table} AS item
 CROSS JOIN (
     SELECT count(*) AS known, coalesce(array_agg(id) FILTER (WHERE NOT is_active), '{{}}') AS blocked
-    FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s)
+    FROM (SELECT id, is_active FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s) ORDER BY id FOR KEY SHARE) buyer
 ) AS buyers
 JOIN {Variant._meta.db_table} AS variant ON variant.id = item.variant_id
 JOIN {Product._meta.db_table} AS product ON product.id = variant.product_id
@@ -339,7 +339,7 @@ def expiry_of(new_order: NewOrder, *, offset: timedelta, now: datetime) -> datet
 class ItemOfBatch(NamedTuple):
     """The item of a batch, how many of the batch's buyers exist, and the ids of those whose accounts are blocked.
 
-    `now` is PostgreSQL's clock.
+    Their rows are locked, before the item, as in `cancel_unpaid_of`. `now` is PostgreSQL's clock.
     """
 
     variant_id: int

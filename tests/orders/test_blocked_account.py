@@ -1,6 +1,8 @@
 """An account that staff block takes no units any more: neither with the passes that it has, nor by unpaid orders."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,11 +12,15 @@ from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
+from orders.life.cancelling import cancel_unpaid_of
 from orders.models import Document, Order, OrderStatus, Payment
 from orders.repair.reconcile import reconcile
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.processes import wait_until
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import fill, order_of, reserve, status_of, wish_of
+from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import goods, make_item, units_in
 from tests.steps.staff import customer_page
@@ -76,6 +82,27 @@ def test_blocking_ends_unpaid_orders(item: SaleItem, buyer: User, rival: User, a
     assert [status_of(order) for order in (paid, others)] == [OrderStatus.PAID, OrderStatus.AWAITING_PAYMENT]
     assert figures(item) == (3, 1, 1, 2)
     assert units_in(cup) == (10, 0, 0)
+
+
+def test_blocking_waits_for_an_order_that_is_being_written(item: SaleItem, buyer: User) -> None:
+    reserve(item, buyer)
+    take = intake.take
+    blocking: list[Future[int]] = []
+
+    def block() -> int:
+        blocked(buyer)
+        return cancel_unpaid_of(buyer_id=buyer.pk)
+
+    def take_while_blocking(**how: Any) -> bool:
+        blocking.append(thread.submit(run_and_close(block)))
+        wait_until(lambda: blocking[0].done() or waiting_for_locks() > 0, seconds_max=30)
+        return take(**how)
+
+    with ThreadPoolExecutor(1) as thread, mock.patch.object(intake, "take", take_while_blocking):
+        intake.drain_once(item_id=item.pk)
+    assert blocking[0].result() == 1
+    assert Order.objects.get().status == OrderStatus.CANCELLED
+    assert figures(item) == (5, 0, 0, 0)
 
 
 def test_money_for_an_order_that_a_killed_process_left_to_a_blocked_account_goes_back(
