@@ -15,6 +15,7 @@ from orders.life import intake, lifecycle
 from orders.life.cancelling import cancel_unpaid_of
 from orders.models import Document, Order, OrderStatus, Payment
 from orders.repair.reconcile import reconcile
+from orders.units import taken
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.processes import wait_until
@@ -86,7 +87,6 @@ def test_blocking_ends_unpaid_orders(item: SaleItem, buyer: User, rival: User, a
 
 def test_blocking_waits_for_an_order_that_is_being_written(item: SaleItem, buyer: User) -> None:
     reserve(item, buyer)
-    take = intake.take
     blocking: list[Future[int]] = []
 
     def block() -> int:
@@ -96,7 +96,7 @@ def test_blocking_waits_for_an_order_that_is_being_written(item: SaleItem, buyer
     def take_while_blocking(**how: Any) -> bool:
         blocking.append(thread.submit(run_and_close(block)))
         wait_until(lambda: blocking[0].done() or waiting_for_locks() > 0, seconds_max=30)
-        return take(**how)
+        return taken.take(**how)
 
     with ThreadPoolExecutor(1) as thread, mock.patch.object(intake, "take", take_while_blocking):
         intake.drain_once(item_id=item.pk)
