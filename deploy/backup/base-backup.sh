@@ -55,7 +55,7 @@ case $place in
             kept=$each
         fi
     done
-    rclone delete --min-age "$(moment "$kept")" --exclude '*.history' "$place/wal"
+    rclone delete --min-age "$(moment "$kept")" --exclude '[0-9A-F]*.history' "$place/wal"
     ;;
 *)
     echo "$ended" >"$place/base/$name.complete"
@@ -70,7 +70,7 @@ case $place in
             kept=$each
         fi
     done
-    find "$place/wal" -type f ! -newermt "$(moment "$kept")" ! -name '*.history' -delete
+    find "$place/wal" -type f ! -newermt "$(moment "$kept")" ! -name '[0-9A-F]*.history' -delete
     ;;
 esac
 echo "base backup $name"
