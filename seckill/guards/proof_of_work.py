@@ -13,7 +13,7 @@ from typing import Any
 from altcha import Payload, create_challenge, verify_solution
 from django.conf import settings
 
-from shop.http.rate_limits import LimitReached, counted, forget, take
+from shop.http.rate_limits import Limit, LimitReached, distinct, forget, take
 
 # Browsers compute this natively (WebCrypto), so a phone is not far behind a server.
 ALGORITHM = "PBKDF2/SHA-256"
@@ -25,7 +25,7 @@ TRIES = 2000
 LIFE_SECONDS = 1200
 # No client must compute longer than so many times the usual work, whatever the demand.
 FACTOR_MAX = 16
-# So many challenges of a sale in a minute double the work; so many of one network in ten minutes double it too.
+# So many accounts that ask in a minute double the work of a sale; so many of one network in ten minutes double it too.
 SALE_DOUBLES_AT = 2_000
 NETWORK_DOUBLES_AT = 10
 # More is not counted, since the factor has its bound long before.
@@ -46,8 +46,8 @@ class Proof(StrEnum):
 
 
 def new_challenge(*, sale_id: int, buyer_id: int, network: str) -> dict[str, Any]:
-    """A challenge for a buyer, in ALTCHA's form. The more are asked for, the more work it is."""
-    tries_max = 2 * work_for(sale_id=sale_id, network=network)
+    """A challenge for a buyer, in ALTCHA's form. The more accounts ask, the more work it is."""
+    tries_max = 2 * work_for(sale_id=sale_id, buyer_id=buyer_id, network=network)
     challenge = create_challenge(
         ALGORITHM,
         ITERATIONS,
@@ -61,10 +61,17 @@ def new_challenge(*, sale_id: int, buyer_id: int, network: str) -> dict[str, Any
     return challenge.to_dict()
 
 
-def work_for(*, sale_id: int, network: str) -> int:
-    """How many numbers a client must try on average. Counts this challenge."""
-    of_sale = counted(action="proof_by_sale", rate=SALE_RATE, key=str(sale_id))
-    of_network = counted(action="proof_by_network", rate=NETWORK_RATE, key=f"{network}:{sale_id}")
+def work_for(*, sale_id: int, buyer_id: int, network: str) -> int:
+    """How many numbers a client must try on average. Counts this account, once in each window however often it asks:
+
+    asking costs nothing, so few accounts that ask all the time must not make it harder for everybody. The counts are
+    estimates (`distinct`), right to a few hundredths.
+    """
+    of_sale, of_network = distinct(
+        str(buyer_id),
+        Limit("proof_by_sale", SALE_RATE, str(sale_id)),
+        Limit("proof_by_network", NETWORK_RATE, f"{network}:{sale_id}"),
+    )
     factor = (1 + of_sale / SALE_DOUBLES_AT) * (1 + of_network / NETWORK_DOUBLES_AT)
     return int(TRIES * min(factor, FACTOR_MAX))
 

@@ -8,9 +8,10 @@ counts alone: a buyer is not turned away by an outage, and nobody is without a b
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import TypeVar
 
 import structlog
 from django_redis import get_redis_connection
@@ -18,7 +19,7 @@ from limits import RateLimitItem, parse
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
-from redis import ConnectionPool
+from redis import ConnectionPool, RedisError
 
 log = structlog.get_logger(__name__)
 
@@ -42,8 +43,9 @@ class Limiters:
     fixed: FixedWindowRateLimiter
 
 
-# Asked of the limiters of the cache server, or of this process. Answers the seconds to wait; 0 if there is room.
-Question = Callable[[Limiters], int]
+Answer = TypeVar("Answer")
+# Asked of the limiters of the cache server, or of this process. Most answer the seconds to wait; 0 if there is room.
+Question = Callable[[Limiters], Answer]
 
 
 def take(*, action: str, rate: str, key: str) -> None:
@@ -80,15 +82,16 @@ def add(*, action: str, rate: str, key: str, cost: int) -> None:
     ask(lambda limiters: int(not limiters.fixed.hit(item, action, key, cost=cost)))
 
 
-def counted(*, action: str, rate: str, key: str) -> int:
-    """Count once, and say how often it was counted since the window of the rate began, at most its amount."""
-    item = rate_of(rate)
+def distinct(who: str, *limits: Limit) -> list[int]:
+    """Count `who` once for each limit, and say how many different ones were counted since its window began.
 
-    def count(limiters: Limiters) -> int:
-        limiters.fixed.hit(item, action, key)
-        return item.amount - limiters.fixed.get_window_stats(item, action, key).remaining
-
-    return ask(count)
+    One round trip, and 12 kB at most for each limit: the cache server keeps a HyperLogLog. It is exact for a handful
+    and within 2% (two standard errors) for any number.
+    """
+    try:
+        return _cache_server.ask(lambda _limiters: distinct_of_all_processes(who, limits))
+    except CacheAway:
+        return [distinct_of_this_process(who, limit) for limit in limits]
 
 
 def wait_seconds(*, action: str, rate: str, key: str) -> int:
@@ -121,7 +124,7 @@ def forget(*, action: str, rate: str, key: str) -> None:
     ask(clear)
 
 
-def ask(question: Question) -> int:
+def ask(question: Question[int]) -> int:
     try:
         return _cache_server.ask(question)
     except CacheAway:
@@ -151,6 +154,27 @@ def seconds_until(reset_time_s: float, item: RateLimitItem) -> int:
     return min(max(1, math.ceil(reset_time_s - time.time())), item.get_expiry())
 
 
+def distinct_of_all_processes(who: str, limits: Sequence[Limit]) -> list[int]:
+    pipeline = get_redis_connection("default").pipeline()
+    for limit in limits:
+        key = f"distinct:{limit.action}:{limit.key}"
+        pipeline.pfadd(key, who)
+        pipeline.expire(key, rate_of(limit.rate).get_expiry(), nx=True)
+        pipeline.pfcount(key)
+    try:
+        return [int(count) for count in pipeline.execute()[2::3]]
+    except RedisError as error:
+        raise StorageError(error) from error
+
+
+def distinct_of_this_process(who: str, limit: Limit) -> int:
+    item, limiter = rate_of(limit.rate), _of_this_process().fixed
+    once = type(item)(1, item.multiples)
+    if limiter.hit(once, limit.action, limit.key, who):
+        limiter.hit(item, limit.action, limit.key)
+    return item.amount - limiter.get_window_stats(item, limit.action, limit.key).remaining
+
+
 class CacheAway(Exception):
     """The cache server does not answer, or did not a moment ago."""
 
@@ -163,7 +187,7 @@ class CacheServer:
         self._is_away = False
         self._silent_until_s = 0.0
 
-    def ask(self, question: Question) -> int:
+    def ask(self, question: Question[Answer]) -> Answer:
         """Raises CacheAway."""
         if time.monotonic() < self._silent_until_s:
             raise CacheAway

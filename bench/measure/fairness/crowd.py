@@ -93,7 +93,7 @@ class Crowd:
         """Whether the proof is ready when the sale opens. The work is what the shop asks; its tries are by chance."""
         if buyer.is_script and self.script_seconds >= settings.SECKILL_PASS_LEAD_SECONDS:
             return False
-        work = proof_of_work.work_for(sale_id=sale.pk, network=buyer.network)
+        work = proof_of_work.work_for(sale_id=sale.pk, buyer_id=buyer.account_id, network=buyer.network)
         seconds = self.try_seconds * (1 + self.chance.randrange(2 * work))
         if buyer.is_script:
             self.script_seconds += seconds

@@ -22,6 +22,7 @@ from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.at_once import at_once
 from tests.steps.guarding import ask_challenge, ask_pass, guarded_by, proof_for, solved, told_of_pass
 from tests.steps.shop import make_item, make_product
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -156,12 +157,38 @@ def test_demand_makes_it_harder_for_the_network_it_comes_from_and_never_without_
     item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proof_of_work, "TRIES", 1000)
-    works = [proof_of_work.work_for(sale_id=item.sale_id, network="192.0.2.1") for _ in range(400)]
+    works = [asked_work(item, buyer_id, network="192.0.2.1") for buyer_id in range(400)]
     assert 1000 < works[0] < 1200
     assert works == sorted(works)
     assert works[-1] == 1000 * proof_of_work.FACTOR_MAX
-    elsewhere = proof_of_work.work_for(sale_id=item.sale_id, network="192.0.2.2")
-    assert 1000 < elsewhere < 1400
+    assert 1000 < asked_work(item, 400, network="192.0.2.2") < 1400
+
+
+def test_accounts_that_ask_all_the_time_make_it_no_harder_than_by_asking_once(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof_of_work, "TRIES", 100_000)
+    accounts = range(1, 68)
+    once = [asked_work(item, buyer_id, network=f"192.0.2.{buyer_id}") for buyer_id in accounts][-1]
+    for _ in range(30):
+        often = [asked_work(item, buyer_id, network=f"192.0.2.{buyer_id}") for buyer_id in accounts]
+        assert max(often) <= once
+    # Nor does one of them in a network that buyers share.
+    alone = asked_work(item, 68, network="198.51.100.1")
+    assert {asked_work(item, 68, network="198.51.100.1") for _ in range(30)} == {alone}
+
+
+def test_while_the_cache_server_is_away_each_process_counts_accounts_for_itself(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    monkeypatch.setattr(proof_of_work, "TRIES", 100_000)
+    store_away(settings, "default")
+    works = [asked_work(item, buyer_id, network="192.0.2.1") for buyer_id in (1, 2, 2, 2, 1, 3)]
+    assert works[0] < works[1] == works[2] == works[3] == works[4] < works[5]
+
+
+def asked_work(item: SaleItem, buyer_id: int, *, network: str) -> int:
+    return proof_of_work.work_for(sale_id=item.sale_id, buyer_id=buyer_id, network=network)
 
 
 def test_a_sale_without_it_gives_no_challenge(item: SaleItem, buyer: User) -> None:
