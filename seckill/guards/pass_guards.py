@@ -68,12 +68,7 @@ def guarded_call(
 
 def check_pass(call: GuardedCall) -> None:
     """Raises GuardRefused by the first rule that the call does not meet. A waiting room had its proof for the place."""
-    check(call, asks_proof=not call.sale.has_room)
-
-
-def check(call: GuardedCall, *, asks_proof: bool = True) -> None:
-    """Raises GuardRefused by the first rule that the call does not meet."""
-    proof = check_proof(call) if asks_proof and call.sale.proof_of_work else None
+    proof = check_proof(call) if call.sale.proof_of_work and not call.sale.has_room else None
     check_account(sale=call.sale, buyer_id=call.buyer_id)
     if proof is not None and not proof_of_work.use(proof):
         raise GuardRefused(Guard.PROOF_REFUSED)
@@ -85,6 +80,18 @@ def check(call: GuardedCall, *, asks_proof: bool = True) -> None:
         if proof is not None:
             proof_of_work.give_back(proof)
         raise
+
+
+def check_place(call: GuardedCall) -> None:
+    """The same for a place in a waiting room, for an account that has none.
+
+    The proof is not taken: sent again by its account, it gives the same place. So it is still good for the next call
+    when the store fails before there is a place.
+    """
+    if call.sale.proof_of_work:
+        check_proof(call)
+    check_account(sale=call.sale, buyer_id=call.buyer_id)
+    check_places(call)
 
 
 def check_entry(call: GuardedCall) -> None:

@@ -2,7 +2,8 @@
 
 A challenge is signed and stored nowhere. It names its buyer and its sale, so a proof is of no use to anybody else. The
 solution is one number of which the client must try about `work` to find it; the shop checks two HMACs and no database.
-Each proof is good for one pass: its nonce is taken once, in one step of the cache server.
+Each proof is good for one pass: its nonce is taken once, in one step of the cache server. For a place in a waiting
+room it need not be taken: an account has one place there.
 """
 
 import secrets

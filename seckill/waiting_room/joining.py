@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from seckill.guards.pass_guards import GuardedCall, GuardRefused, check
+from seckill.guards.pass_guards import GuardedCall, GuardRefused, check_place
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale
 from seckill.waiting_room.room_ledger import find_arrival
@@ -26,11 +26,11 @@ def join_by_rules(
 
 def check_newcomer(call: GuardedCall) -> None:
     room, arrival = find_arrival(sale_id=call.sale.pk, account_id=call.buyer_id)
-    # Without a room nobody gets a place now, and the proof is still good for the next call.
+    # Without a room nobody gets a place now.
     if room is None or arrival is not None:
         return
     try:
-        check(call)
+        check_place(call)
     except GuardRefused as error:
         answer_counts.add(first_item_id(call.sale), error.guard.value)
         raise

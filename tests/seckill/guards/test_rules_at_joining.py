@@ -1,7 +1,9 @@
 """The rules of a sale with a waiting room are asked before there is a place: a script must not fill the line."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,9 +15,13 @@ from rest_framework.test import APIClient
 
 from orders.tasks import move_waiting_rooms
 from seckill.guards import proof_of_work
+from seckill.guards.pass_guards import GuardedCall
 from seckill.live.answer_counts import answer_counts, of_items
 from seckill.models import SaleItem
+from seckill.store.client import StoreUnreachable
 from seckill.store.keys import room_keys_of
+from seckill.waiting_room import joining
+from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers
 from tests.steps.guarding import ask_pass, confirmed, guarded_by, proof_for
 from tests.steps.waiting_room import joined, open_now
@@ -108,6 +114,26 @@ def test_a_proof_is_kept_while_the_store_has_no_room(proven: SaleItem, buyer: Us
     assert told(proven, buyer, proof=proof) == "unavailable"
     move_waiting_rooms()
     assert told(proven, buyer, proof=proof) == "place"
+
+
+@pytest.mark.parametrize("failure", [StoreUnreachable("gone"), None], ids=["no answer", "no room"])
+def test_a_proof_is_good_again_for_its_account_when_no_place_came_of_it(
+    proven: SaleItem, buyer: User, rival: User, failure: StoreUnreachable | None
+) -> None:
+    proof = proof_for(proven, buyer)
+    with mock.patch.object(joining, "join", side_effect=[failure]):
+        assert told(proven, buyer, proof=proof) == "unavailable"
+    assert told(proven, rival, proof=proof) == "proof_refused"
+    assert told(proven, buyer, proof=proof) == "place"
+
+
+def test_a_proof_that_is_sent_again_gives_the_same_place(proven: SaleItem, buyer: User, store: Any) -> None:
+    proof = proof_for(proven, buyer)
+    call = GuardedCall(sale=proven.sale, buyer_id=buyer.pk, network="192.0.2.1", device="", proof=proof)
+    asked = partial(joining.join_by_rules, sale=proven.sale, account_id=buyer.pk, network="192.0.2.1", guarded=call)
+    found = at_once([asked] * 5)
+    assert [standing and standing.arrival for standing in found] == [0] * 5
+    assert people(proven, store) == 1
 
 
 def test_a_network_joins_so_often(waiting: SaleItem, settings: Settings) -> None:
