@@ -172,6 +172,8 @@ class PassView(JsonAPIView):
         buyer_id, network = cast(int, request.user.pk), client_network(request._request)
         if sale.has_room and (not_let_in := why_not_let_in(sale_id=sale.pk, account_id=buyer_id)):
             return problem(**not_let_in_texts(not_let_in), server_time=rfc3339(to_ms(now)))
+        # Here and not in ReservationView, which makes no query. Nothing may fail after a proof was taken.
+        remember_language(request)
         guarded = guarded_call(
             request._request, sale=sale, buyer_id=buyer_id, network=network, proof=asked.validated_data["proof"]
         )
@@ -181,8 +183,6 @@ class PassView(JsonAPIView):
             return guard_refusal(error, sale=sale, item_id=item_id)
         except HoldsUnpaid as error:
             return problem(**unpaid_too_often(error.retry_after_seconds), server_time=rfc3339(to_ms(now)))
-        # Here and not in ReservationView, which makes no query.
-        remember_language(request)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 

@@ -5,15 +5,29 @@ import { getChallenge } from "./api.js";
 // More would only warm up the device.
 const WORKERS_MAX = 4;
 
+// That of a call without an answer. Most often the shop has not taken it, so the next call is made with it.
+let unanswered = null;
+
 // The answer to a call that may need a proof, which is solved while the buyer waits and is good for one call.
 export async function proven(send, onProof) {
-  const answer = await send();
-  if (answer.code !== "proof_needed") return answer;
+  const kept = unanswered;
+  const answer = await sendWith(kept, send);
+  if (answer.code !== "proof_needed" && !(kept && answer.code === "proof_refused")) return answer;
   onProof();
   const challenge = await getChallenge(answer.body.challenge_url);
   if (!challenge.ok) return challenge;
   const proof = await solve(challenge.body);
-  return proof ? send({ proof }) : answer;
+  return proof ? sendWith(proof, send) : answer;
+}
+
+async function sendWith(proof, send) {
+  unanswered = null;
+  try {
+    return await (proof ? send({ proof }) : send());
+  } catch (error) {
+    unanswered = proof;
+    throw error;
+  }
 }
 
 // The proof for the call: base64 of ALTCHA's payload. Null where the browser cannot compute it: without https, for one.

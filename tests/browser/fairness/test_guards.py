@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from seckill.models import SaleItem
 from shop.models import Product
@@ -38,6 +38,30 @@ def test_it_is_solved_before_the_opening(live_shop: str, page: Page, buyer: User
     with page.expect_response(lambda answer: "/passes/" in answer.url and answer.status == 201, timeout=90_000):
         page.goto(f"{live_shop}/sales/{item.sale_id}/")
     assert item.sale.opens_at > timezone.now()
+
+
+def test_a_proof_whose_call_failed_is_sent_again_and_not_computed_anew(
+    live_shop: str, page: Page, buyer: User, proven: SaleItem
+) -> None:
+    challenges: list[str] = []
+    page.on("request", lambda request: challenges.append(request.url) if "/challenges/" in request.url else None)
+    sent: list[str] = []
+
+    def fail_once(route: Route) -> None:
+        proof = (route.request.post_data_json or {}).get("proof")
+        sent.extend([proof] if proof else [])
+        if proof and len(sent) == 1:
+            route.fulfill(status=503, json={"code": "unavailable", "title": "", "detail": "", "retry_after": 0})
+        else:
+            route.continue_()
+
+    page.route("**/passes/", fail_once)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{proven.sale_id}/")
+    page.click("[data-buy]")
+    page.wait_for_url(re.compile("/orders/.+/"), timeout=90_000)
+    assert len(challenges) == 1
+    assert (len(sent), len(set(sent))) == (2, 1)
 
 
 @pytest.mark.parametrize(("opens_in_seconds", "button"), [(-60, "立即抢购"), (300, "自动抢购")])

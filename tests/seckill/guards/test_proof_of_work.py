@@ -8,13 +8,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from seckill.api import views
 from seckill.guards import proof_of_work
 from seckill.models import SaleItem
 from shop.models import Product
@@ -78,6 +81,14 @@ def test_a_buyer_whom_another_rule_refuses_keeps_the_proof(proven: SaleItem, buy
     proof = proof_for(proven, buyer)
     assert told_of_pass(proven, buyer, proof=proof) == "too_many_accounts"
     assert told_of_pass(proven, buyer, proof=proof, address="192.0.2.2") == "pass"
+
+
+def test_a_buyer_who_gets_no_pass_because_the_database_is_away_keeps_the_proof(proven: SaleItem, buyer: User) -> None:
+    proof = proof_for(proven, buyer)
+    gone = mock.patch.object(views, "remember_language", side_effect=OperationalError("server closed the connection"))
+    with gone:
+        assert told_of_pass(proven, buyer, proof=proof) == "unavailable"
+    assert told_of_pass(proven, buyer, proof=proof) == "pass"
 
 
 def test_of_many_calls_with_one_proof_one_gets_a_pass(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
