@@ -82,7 +82,7 @@ def check_pass(call: GuardedCall) -> None:
         raise
 
 
-def check_place(call: GuardedCall) -> None:
+def check_joining(call: GuardedCall) -> None:
     """The same for a place in a waiting room, for an account that has none.
 
     The proof is not taken: sent again by its account, it gives the same place. So it is still good for the next call

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from seckill.guards.pass_guards import GuardedCall, GuardRefused, check_place
+from seckill.guards.pass_guards import GuardedCall, GuardRefused, check_joining
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale
 from seckill.waiting_room.room_ledger import find_arrival
@@ -30,7 +30,7 @@ def check_newcomer(call: GuardedCall) -> None:
     if room is None or arrival is not None:
         return
     try:
-        check_place(call)
+        check_joining(call)
     except GuardRefused as error:
         answer_counts.add(first_item_id(call.sale), error.guard.value)
         raise

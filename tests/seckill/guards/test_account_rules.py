@@ -1,5 +1,6 @@
 """A sale for accounts with a confirmed mail address, or of some age, and for few accounts of one network or device."""
 
+from collections import Counter
 from datetime import timedelta
 from functools import partial
 
@@ -70,9 +71,43 @@ def test_of_many_accounts_at_once_no_more_get_in(item: SaleItem) -> None:
     ]
     assert sum(at_once(calls)) == 10
     (key,) = get_redis_connection("default").keys("seckill.guards.*")
-    assert get_redis_connection("default").scard(key) == 5
-    assert b"192.0.2.1" not in key
+    assert counts_in(key) == [5]
+    assert not any(b"192.0.2.1" in text for text in (key, *get_redis_connection("default").hkeys(key)))
     assert 0 < get_redis_connection("default").ttl(key) <= 60
+
+
+def counts_in(key: bytes) -> list[int]:
+    """How many accounts are counted for each place, where each of them has a field too."""
+    fields = get_redis_connection("default").hgetall(key)
+    counts = {mark: int(count) for mark, count in fields.items() if b":" not in mark}
+    assert counts == Counter(field.partition(b":")[0] for field in fields if b":" in field)
+    return list(counts.values())
+
+
+def test_in_a_sale_that_is_prolonged_the_accounts_of_all_networks_count_on(item: SaleItem) -> None:
+    def asks(buyer_id: int, *, network: str, keep_seconds: int) -> bool:
+        return let_in(sale_id=1, places={network: 1}, buyer_id=buyer_id, keep_seconds=keep_seconds)
+
+    assert asks(1, network="network a", keep_seconds=60)
+    assert asks(2, network="network b", keep_seconds=60)
+    # Now it is prolonged, and only one network calls again, with an account that has been let in and one that is not.
+    assert asks(1, network="network a", keep_seconds=7200)
+    assert not asks(3, network="network a", keep_seconds=9000)
+    cache_server = get_redis_connection("default")
+    assert {cache_server.ttl(key) > 8000 for key in cache_server.keys("seckill.guards.*")} == {True}
+    # A process that has not heard of it yet does not shorten what is kept.
+    assert asks(4, network="network c", keep_seconds=60)
+    assert {cache_server.ttl(key) > 8000 for key in cache_server.keys("seckill.guards.*")} == {True}
+
+
+def test_after_a_new_secret_key_the_accounts_of_a_network_count_on(item: SaleItem, settings: LazySettings) -> None:
+    guarded_by(item, accounts_per_network=2)
+    first, second, third = new_buyers(3)
+    assert told_of_pass(item, first) == "pass"
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, of more than fifty characters, as Django asks for"
+    assert [told_of_pass(item, who) for who in (first, second, third)] == ["pass", "pass", "too_many_accounts"]
+    assert [told_of_pass(item, who) for who in (first, second)] == ["pass", "pass"]
 
 
 def test_a_browser_has_passes_for_so_many_accounts(item: SaleItem, buyer: User, rival: User, stranger: User) -> None:
@@ -111,8 +146,8 @@ def test_accounts_of_one_device_and_network_at_once_use_up_what_they_get(item: S
     places = {"network 192.0.2.1": 5, "device one": 3}
     calls = [partial(let_in, sale_id=1, places=places, buyer_id=number, keep_seconds=60) for number in range(30)]
     assert sum(at_once(calls)) == 3
-    cache_server = get_redis_connection("default")
-    assert [cache_server.scard(key) for key in cache_server.keys("seckill.guards.*")] == [3, 3]
+    (key,) = get_redis_connection("default").keys("seckill.guards.*")
+    assert counts_in(key) == [3, 3]
 
 
 def refusal(item: SaleItem, user: User, *, device: str, network: str = "192.0.2.1") -> Guard | None:
