@@ -92,8 +92,14 @@ def guarded_item(order: Order) -> SaleItem | None:
 
 def claim(*, order: Order, item: SaleItem, kind: Served.Kind, mark: str) -> bool:
     """Of several orders at once, one gets it: the others wait for its row."""
-    Served.objects.bulk_create([Served(item=item, kind=kind, mark=mark, order=order)], ignore_conflicts=True)
-    row = Served.objects.select_for_update().get(item=item, kind=kind, mark=mark)
+    # Inserts the row, or locks the one that is there: its order may give it up at this moment, and it would be gone.
+    Served.objects.bulk_create(
+        [Served(item=item, kind=kind, mark=mark, order=order)],
+        update_conflicts=True,
+        unique_fields=["item", "kind", "mark"],
+        update_fields=["mark"],
+    )
+    row = Served.objects.get(item=item, kind=kind, mark=mark)
     if row.order_id != order.pk:
         if stands(row):
             return False

@@ -1,6 +1,7 @@
 """One purchase of an item for each delivery address or payment card, where its sale asks for that."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -27,9 +29,11 @@ from orders.units.one_for_each import address_mark, forget_old
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.steps.at_once import at_once
+from tests.processes import wait_until
+from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import ADDRESS, let_deadlines_pass, new_buyers, order_of, signed_in, status_of, with_address
 from tests.steps.guarding import guarded_by
+from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
 from tests.steps.staff import ORDERS, messages_on, record_payment
@@ -262,6 +266,23 @@ def test_a_company_that_does_not_tell_cards_apart_takes_all(item: SaleItem, buye
     for order in orders:
         paid_with(order)
     assert [status_of(order) for order in orders] == [OrderStatus.PAID] * 2
+
+
+def test_an_address_that_its_order_gives_up_at_the_same_moment_goes_to_the_one_who_asks(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
+    # Given an order that is being given another address, whose claim is locked meanwhile
+    guarded_by(item, one_per_address=True)
+    first, second = order_to(item, buyer), order_to(item, rival)
+    start(first)
+    with ThreadPoolExecutor(1) as thread, transaction.atomic():
+        Served.objects.select_for_update().get(order=first)
+        # When another one asks for the address, and waits
+        asked = thread.submit(run_and_close(start), second)
+        wait_until(lambda: waiting_for_locks() == 1, seconds_max=20)
+        assert store_address(order_id=first.pk, values={**ADDRESS, "line1": "9 Other Road"})
+    # Then it gets it
+    assert asked.result(timeout=30) is StartOutcome.OPENED
 
 
 def test_a_late_payment_keeps_the_rule(item: SaleItem, buyer: User, rival: User) -> None:
