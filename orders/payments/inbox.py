@@ -109,7 +109,7 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
             amount_minor=event.amount_minor,
             part_minor=event.part_minor,
             currency=event.currency,
-            card_mark=one_for_each.mark_of(event.card) if event.card else "",
+            card_mark=one_for_each.mark_of_card(event.card) if event.card else "",
             happened_at=event.happened_at,
         )
         # If another transaction is inserting the same event, this waits for it; its row is then the one that is locked.

@@ -4,11 +4,14 @@ The address is claimed when a payment page is opened, so a buyer is told before 
 a card is known with the money, which is refunded then. A claim is a row that PostgreSQL keeps unique. It stands while
 its order is unpaid or sold: an order that comes later takes over the claim of one that ended. Call these with the order
 locked, in its transaction.
+
+Addresses and cards are marks made with SECRET_KEY. Those of former keys are found while these are in
+SECRET_KEY_FALLBACKS.
 """
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from hashlib import blake2b
@@ -41,8 +44,8 @@ def claim_address(order: Order) -> Claim:
     wanted = address_wanted(order)
     if isinstance(wanted, Claim):
         return wanted
-    item, mark = wanted
-    if claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=mark):
+    item, marks = wanted
+    if claim(order=order, item=item, kind=Served.Kind.ADDRESS, marks=marks):
         return Claim.GRANTED
     answer_counts.add(item.pk, "one_per_address")
     return Claim.TAKEN
@@ -53,9 +56,9 @@ def likely_claim(order: Order) -> Claim:
     wanted = address_wanted(order)
     if isinstance(wanted, Claim):
         return wanted
-    item, mark = wanted
-    row = Served.objects.filter(item=item, kind=Served.Kind.ADDRESS, mark=mark).exclude(order=order).first()
-    return Claim.TAKEN if row and stands(row) else Claim.GRANTED
+    item, marks = wanted
+    rows = Served.objects.filter(item=item, kind=Served.Kind.ADDRESS, mark__in=marks).exclude(order=order)
+    return Claim.TAKEN if any(map(stands, rows)) else Claim.GRANTED
 
 
 def keeps_claim(order: Order, *, address: Mapping[str, str]) -> bool:
@@ -63,7 +66,9 @@ def keeps_claim(order: Order, *, address: Mapping[str, str]) -> bool:
     if not Served.objects.filter(order=order, kind=Served.Kind.ADDRESS).exists():
         return True
     item = guarded_item(order)
-    return item is None or claim(order=order, item=item, kind=Served.Kind.ADDRESS, mark=address_mark(address))
+    return item is None or claim(
+        order=order, item=item, kind=Served.Kind.ADDRESS, marks=marks_of(address_text(address))
+    )
 
 
 def claim_with_money(order: Order, *, card_mark: str) -> bool:
@@ -78,7 +83,7 @@ def claim_with_money(order: Order, *, card_mark: str) -> bool:
         return False
     if not item.sale.one_per_card or not card_mark:
         return True
-    if claim(order=order, item=item, kind=Served.Kind.CARD, mark=card_mark):
+    if claim(order=order, item=item, kind=Served.Kind.CARD, marks=[card_mark]):
         return True
     answer_counts.add(item.pk, "one_per_card")
     return False
@@ -90,16 +95,19 @@ def guarded_item(order: Order) -> SaleItem | None:
     return item if item is not None and (item.sale.one_per_address or item.sale.one_per_card) else None
 
 
-def claim(*, order: Order, item: SaleItem, kind: Served.Kind, mark: str) -> bool:
-    """Of several orders at once, one gets it: the others wait for its row."""
+def claim(*, order: Order, item: SaleItem, kind: Served.Kind, marks: Sequence[str]) -> bool:
+    """Of several orders at once, one gets it: the others wait for its row. The first mark is written."""
+    former = Served.objects.filter(item=item, kind=kind, mark__in=marks[1:]).exclude(order=order)
+    if any(map(stands, former.select_for_update())):
+        return False
     # Inserts the row, or locks the one that is there: its order may give it up at this moment, and it would be gone.
     Served.objects.bulk_create(
-        [Served(item=item, kind=kind, mark=mark, order=order)],
+        [Served(item=item, kind=kind, mark=marks[0], order=order)],
         update_conflicts=True,
         unique_fields=["item", "kind", "mark"],
         update_fields=["mark"],
     )
-    row = Served.objects.get(item=item, kind=kind, mark=mark)
+    row = Served.objects.get(item=item, kind=kind, mark=marks[0])
     if row.order_id != order.pk:
         if stands(row):
             return False
@@ -121,16 +129,16 @@ def forget_old() -> int:
     return count
 
 
-def address_wanted(order: Order) -> tuple[SaleItem, str] | Claim:
-    """The item and the mark of the address that is to be claimed; or the answer, where there is none to claim."""
+def address_wanted(order: Order) -> tuple[SaleItem, list[str]] | Claim:
+    """The item and the marks of the address that is to be claimed; or the answer, where there is none to claim."""
     item = guarded_item(order)
     if item is None or not item.sale.one_per_address:
         return Claim.GRANTED
     address = ShippingAddress.objects.filter(order=order).values(*COMPARED).first()
-    return (item, address_mark(address)) if address else Claim.ADDRESS_MISSING
+    return (item, marks_of(address_text(address))) if address else Claim.ADDRESS_MISSING
 
 
-def address_mark(address: Mapping[str, str]) -> str:
+def address_text(address: Mapping[str, str]) -> str:
     """The same for one address however its letters, spaces and signs are written.
 
     Two numbers stay two, whatever is between them: 1-11-2 is 1/11 2, and not 11-1-2. A postcode's groups do not count.
@@ -141,9 +149,19 @@ def address_mark(address: Mapping[str, str]) -> str:
     # A sign that cannot be seen does not make two numbers of one.
     seen = "".join(sign for sign in plain if unicodedata.category(sign)[0] not in "CM")
     spaced = re.sub(r"[\W_]+", " ", seen)
-    return mark_of(re.sub(r"(?<!\d) | (?!\d)", "", spaced))
+    return re.sub(r"(?<!\d) | (?!\d)", "", spaced)
 
 
-def mark_of(text: str) -> str:
-    key = settings.SECRET_KEY.encode()[:64]
-    return blake2b(text.encode(), digest_size=16, key=key, person=b"one-for-each").hexdigest()
+def mark_of_card(card: str) -> str:
+    """What an event keeps of a card: the mark by the current key, or the former one by which the card is known."""
+    current, *former = marks_of(card)
+    claims = Served.objects.filter(kind=Served.Kind.CARD, item__sale__one_per_card=True, mark__in=former)
+    return claims.values_list("mark", flat=True).first() or current
+
+
+def marks_of(text: str) -> list[str]:
+    """By the current key, and by the former ones."""
+    return [
+        blake2b(text.encode(), digest_size=16, key=secret.encode()[:64], person=b"one-for-each").hexdigest()
+        for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    ]

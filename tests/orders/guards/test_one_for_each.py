@@ -25,7 +25,7 @@ from orders.payments.sessions import StartOutcome
 from orders.payments.simulated.models import SimulatedMessage
 from orders.report.sale_report import report_of
 from orders.shipping.order_address import store_address
-from orders.units.one_for_each import address_mark, forget_old
+from orders.units.one_for_each import address_text, forget_old
 from seckill.live.answer_counts import answer_counts
 from seckill.models import Sale, SaleItem
 from shop.models import Product
@@ -63,9 +63,9 @@ def paid_with(order: Order, card: str = "") -> Any:
 
 
 def test_one_address_is_one_however_it_is_written() -> None:
-    assert address_mark(ADDRESS) == address_mark(SAME_ADDRESS)
-    assert address_mark({**ADDRESS, "line1": "１２ Ｒｏａｄ"}) == address_mark({**ADDRESS, "line1": "12, road"})
-    assert address_mark(ADDRESS) != address_mark({**ADDRESS, "line2": "Flat 2"})
+    assert address_text(ADDRESS) == address_text(SAME_ADDRESS)
+    assert address_text({**ADDRESS, "line1": "１２ Ｒｏａｄ"}) == address_text({**ADDRESS, "line1": "12, road"})
+    assert address_text(ADDRESS) != address_text({**ADDRESS, "line2": "Flat 2"})
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_one_address_is_one_however_it_is_written() -> None:
     ],
 )
 def test_homes_whose_numbers_are_divided_elsewhere_are_two(changes: dict[str, str], others: dict[str, str]) -> None:
-    assert address_mark(ADDRESS | changes) != address_mark(ADDRESS | others)
+    assert address_text(ADDRESS | changes) != address_text(ADDRESS | others)
 
 
 def test_signs_between_two_numbers_unseen_signs_and_the_groups_of_a_postcode_do_not_count() -> None:
-    (mark,) = {
-        address_mark({**ADDRESS, "line1": line}) for line in ("Road 1-11", "Road 1, 11", "Road 1/11", "Road １＿11")
+    (text,) = {
+        address_text({**ADDRESS, "line1": line}) for line in ("Road 1-11", "Road 1, 11", "Road 1/11", "Road １＿11")
     }
-    assert mark == address_mark({**ADDRESS, "line1": "Road 1", "line2": "11"})
-    assert mark == address_mark({**ADDRESS, "line1": "Road 1-1\u200b1"})
-    assert address_mark({**ADDRESS, "postcode": "114 55"}) == address_mark({**ADDRESS, "postcode": "11455"})
+    assert text == address_text({**ADDRESS, "line1": "Road 1", "line2": "11"})
+    assert text == address_text({**ADDRESS, "line1": "Road 1-1\u200b1"})
+    assert address_text({**ADDRESS, "postcode": "114 55"}) == address_text({**ADDRESS, "postcode": "11455"})
 
 
 def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
@@ -283,6 +283,50 @@ def test_an_address_that_its_order_gives_up_at_the_same_moment_goes_to_the_one_w
         assert store_address(order_id=first.pk, values={**ADDRESS, "line1": "9 Other Road"})
     # Then it gets it
     assert asked.result(timeout=30) is StartOutcome.OPENED
+
+
+def replace_key(settings: LazySettings) -> None:
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, of more than fifty characters, as Django asks for"
+
+
+def test_after_a_new_secret_key_an_address_that_had_its_purchase_is_still_known(
+    item: SaleItem, buyer: User, rival: User, stranger: User, as_manager: Client, settings: LazySettings
+) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second, third = order_to(item, buyer), order_to(item, rival), order_to(item, stranger)
+    assert start(first) is StartOutcome.OPENED
+    replace_key(settings)
+    assert start(second) is StartOutcome.ADDRESS_TAKEN
+    assert "Another order of this sale" in record_payment(as_manager, third).content.decode()
+    # The one that was refused has claimed nothing, and can have the address once it is given up.
+    assert list(Served.objects.values_list("order", flat=True)) == [first.pk]
+    lifecycle.cancel(order_id=first.pk)
+    assert start(second) is StartOutcome.OPENED
+    assert start(third) is StartOutcome.ADDRESS_TAKEN
+
+
+def test_after_a_new_secret_key_an_address_whose_order_ended_can_be_had(
+    item: SaleItem, buyer: User, rival: User, stranger: User, settings: LazySettings
+) -> None:
+    guarded_by(item, one_per_address=True)
+    first, second, third = order_to(item, buyer), order_to(item, rival), order_to(item, stranger)
+    start(first)
+    lifecycle.cancel(order_id=first.pk)
+    replace_key(settings)
+    assert [start(second), start(third)] == [StartOutcome.OPENED, StartOutcome.ADDRESS_TAKEN]
+
+
+def test_after_a_new_secret_key_a_card_that_had_its_purchase_is_still_known(
+    item: SaleItem, buyer: User, rival: User, stranger: User, settings: LazySettings
+) -> None:
+    guarded_by(item, one_per_card=True)
+    first, second, third = order_of(item, buyer), order_of(item, rival), order_of(item, stranger)
+    paid_with(first, "card_1")
+    replace_key(settings)
+    paid_with(second, "card_1")
+    paid_with(third, "card_2")
+    assert [status_of(second), status_of(third)] == [OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID]
 
 
 def test_a_late_payment_keeps_the_rule(item: SaleItem, buyer: User, rival: User) -> None:
