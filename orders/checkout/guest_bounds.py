@@ -2,9 +2,11 @@
 
 Counted in PostgreSQL, in the transaction that places the order: by mailbox, by the network of the client, and for each
 variant the share of its units that all guests together hold. Those who sign in are bounded by account instead.
+Orders are also found by marks of former keys, while these are in SECRET_KEY_FALLBACKS.
 """
 
 import math
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from django.conf import settings
@@ -37,13 +39,19 @@ def mailbox_mark(email: str, *, secret: str = "") -> str:
     return mark_of(mailbox_of(email), kind=b"guest-mailbox", secret=secret)
 
 
-def network_mark(network: str) -> str:
-    return mark_of(network, kind=b"guest-network")
+def network_mark(network: str, *, secret: str = "") -> str:
+    return mark_of(network, kind=b"guest-network", secret=secret)
+
+
+def secret_keys() -> tuple[str, ...]:
+    """The current one, then the former ones."""
+    return settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
 
 
 def unpaid_of_mailbox(email: str) -> int:
     """How many unpaid orders this mailbox has. Locked, since one person may have several carts."""
-    return locked(guest_mailbox=mailbox_mark(email)).count()
+    marks = [mailbox_mark(email, secret=secret) for secret in secret_keys()]
+    return locked(marks).filter(guest_mailbox__in=marks).count()
 
 
 def network_is_full(network: str, *, units: int) -> bool:
@@ -53,7 +61,8 @@ def network_is_full(network: str, *, units: int) -> bool:
     """
     if not network:
         return False
-    unpaid = locked(guest_network=network_mark(network))
+    marks = [network_mark(network, secret=secret) for secret in secret_keys()]
+    unpaid = locked(marks).filter(guest_network__in=marks)
     count, held = unpaid.aggregate(count=Count("pk", distinct=True), held=Sum("lines__units", default=0)).values()
     return bool(count >= settings.GUEST_UNPAID_BY_NETWORK_MAX or held + units > settings.GUEST_UNITS_BY_NETWORK_MAX)
 
@@ -63,12 +72,12 @@ def exceeds_network(network: str, *, units: int) -> bool:
     return bool(network) and units > settings.GUEST_UNITS_BY_NETWORK_MAX
 
 
-def locked(**mark: str) -> "QuerySet[Order]":
-    """The unpaid orders with this mark. Until the transaction ends, no other guest with it orders."""
-    (text,) = mark.values()
+def locked(marks: Sequence[str]) -> "QuerySet[Order]":
+    """The unpaid orders of guests. Until the transaction ends, no other guest with one of these marks orders."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(bytes.fromhex(text), signed=True)])
-    return Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=None, **mark)
+        for text in sorted(marks):
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(bytes.fromhex(text), signed=True)])
+    return Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=None)
 
 
 def shares_in(order: Order) -> dict[int, int]:

@@ -22,7 +22,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from orders.checkout.guest_bounds import mailbox_mark, mark_of
+from orders.checkout.guest_bounds import mailbox_mark, mark_of, secret_keys
 from orders.models import Reminder
 from orders.reminders.reminder_target import Target
 from shop.accounts import mail_queue
@@ -74,10 +74,6 @@ def address_marks(email: str) -> set[str]:
 def marks_of(email: str) -> set[str]:
     """All marks that a row of this address may have."""
     return address_marks(email) | {mailbox_mark(email, secret=secret) for secret in secret_keys()}
-
-
-def secret_keys() -> tuple[str, ...]:
-    return settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
 
 
 def of_address(email: str) -> Q:

@@ -47,6 +47,17 @@ def test_spellings_of_one_mailbox_are_counted_together(settings: LazySettings) -
     assert outcomes == [PlaceOutcome.PLACED, PlaceOutcome.PLACED, PlaceOutcome.TOO_MANY_UNPAID]
 
 
+def test_after_a_new_secret_key_unpaid_orders_of_a_mailbox_and_of_a_network_count_on(settings: LazySettings) -> None:
+    goods("tea", units=100)
+    settings.CHECKOUT_UNPAID_MAX, settings.GUEST_UNPAID_BY_NETWORK_MAX = 2, 3
+    before = [guest(number, email="li@example.com", network="192.0.2.1").outcome for number in (1, 2)]
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, of more than fifty characters, as Django asks for"
+    assert guest(3, email="li@example.com").outcome is PlaceOutcome.TOO_MANY_UNPAID
+    after = [guest(number, network="192.0.2.1").outcome for number in (4, 5)]
+    assert [*before, *after] == [PlaceOutcome.PLACED] * 3 + [PlaceOutcome.GUESTS_WAIT]
+
+
 def test_guests_of_one_network_have_a_bound_and_no_more_at_once_than_one_after_the_other(
     settings: LazySettings,
 ) -> None:
