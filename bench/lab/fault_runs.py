@@ -34,7 +34,10 @@ PAST_LEASE_SECONDS = 0.15
 # More commands than any attempt sends when no other buyer interferes.
 STEPS_MAX = 8
 MESSAGE_SECONDS_MAX = 20.0
+# The clock of the rivals is ahead by so much. The lease is longer than all their waiting, so by the right clock it does
+# not end: only the wrong clock is to blame.
 HOUR_SECONDS = 3_600.0
+LONG_LEASE_SECONDS = 60.0
 # Many more calls than fail during one outage.
 FAULT_SETTING = Setting(buyers=600, stock=300, seconds_max=6.0)
 # The store is killed after so many answers: by then half of the stock is sold, unless buyers were turned away.
@@ -43,7 +46,8 @@ RESTART_AFTER_ANSWERS = 150
 LOST_SETTING = Setting(buyers=2_000, stock=10, seconds_max=2.5)
 PROGRESS_POLL_SECONDS = 0.0005
 
-SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL}
+# The rivals whose clock is ahead come while the buyer is stopped, so that chance does not decide whether they meet it.
+SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL, Fault.CLOCK_AHEAD: signal.SIGSTOP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def run_under_fault(kind: type[Strategy], fault: Fault, *, lab_servers: LabServe
     """Run the strategy under the fault. None if the lab cannot restart the servers of this strategy."""
     if fault in SIGNALS:
         return stop_between_commands(kind, fault, servers=lab_servers.of(kind))
-    if fault is Fault.CLOCK_AHEAD or kind.backend is Backend.STORE:
+    if kind.backend is Backend.STORE:
         return fault_during_sale(kind, fault, lab_servers=lab_servers, pool=pool)
     return None
 
@@ -122,13 +126,15 @@ def stop_before_command(
     None if the attempt has fewer commands. Raises BuyersFailed.
     """
     name = f"lab-{kind.id}-{secrets.token_hex(4)}"
-    seller = lab_strategy(kind, servers, name, LEASE_SECONDS)
+    clock_ahead = fault is Fault.CLOCK_AHEAD
+    lease_seconds = LONG_LEASE_SECONDS if clock_ahead else LEASE_SECONDS
+    seller = lab_strategy(kind, servers, name, lease_seconds)
     seller.set_stock(STOCK)
     # Forked from a server that has imported the modules: starting dozens of processes would take a minute.
     context = get_context("forkserver")
     context.set_forkserver_preload(["bench.lab.buyers.stopping_buyer"])
     ours, theirs = context.Pipe()
-    task = StopTask(kind.id, name, servers.store_url, servers.database_url, LEASE_SECONDS, units, step, SIGNALS[fault])
+    task = StopTask(kind.id, name, servers.store_url, servers.database_url, lease_seconds, units, step, SIGNALS[fault])
     process = context.Process(target=stopping_buyer.run, args=(task, theirs), daemon=True)
     try:
         process.start()
@@ -136,12 +142,14 @@ def stop_before_command(
         stop = next_message(ours)
         if isinstance(stop, Result):
             return None
-        time.sleep(LEASE_SECONDS + PAST_LEASE_SECONDS if kind.lease_seconds else PAST_LEASE_SECONDS)
-        results = rivals(kind, servers, name, first=10)
-        if fault is Fault.PAUSED:
+        lease_ends = bool(kind.lease_seconds) and not clock_ahead
+        time.sleep(LEASE_SECONDS + PAST_LEASE_SECONDS if lease_ends else PAST_LEASE_SECONDS)
+        ahead_seconds = HOUR_SECONDS if clock_ahead else 0.0
+        results = rivals(kind, servers, name, first=10, lease_seconds=lease_seconds, ahead_seconds=ahead_seconds)
+        if SIGNALS[fault] is signal.SIGSTOP:
             os.kill(process.pid or 0, signal.SIGCONT)
             results.append(next_message(ours))
-        last_results = rivals(kind, servers, name, first=100)
+        last_results = rivals(kind, servers, name, first=100, lease_seconds=lease_seconds)
         results += last_results
         left = seller.left()
         none_sold = all(result.answer != SOLD for result in last_results)
@@ -165,19 +173,30 @@ def next_message(pipe: Any) -> Any:
     raise BuyersFailed(f"The buyer who is stopped said nothing for {MESSAGE_SECONDS_MAX:.0f} s.")
 
 
-def rivals(kind: type[Strategy], servers: BackendServers, name: str, *, first: int) -> list[Result]:
-    """The results of a few buyers at once, each with a client of its own, numbered from `first`."""
-    clients = [lab_strategy(kind, servers, name, LEASE_SECONDS) for _ in range(RIVALS)]
-    try:
-        with ThreadPoolExecutor(RIVALS) as executor:
-            calls = (Call(buyer, 1) for buyer in range(first, first + RIVALS))
-            return list(executor.map(attempt, clients, calls))
-    finally:
-        for client in clients:
+def rivals(
+    kind: type[Strategy],
+    servers: BackendServers,
+    name: str,
+    *,
+    first: int,
+    lease_seconds: float,
+    ahead_seconds: float = 0.0,
+) -> list[Result]:
+    """The results of a few buyers, each with a client of its own, numbered from `first`.
+
+    They come one after the other. If they came at once, chance would decide which of them is told "busy".
+    """
+    results = []
+    for buyer in range(first, first + RIVALS):
+        client = lab_strategy(kind, servers, name, lease_seconds, clock=lambda: time.time() + ahead_seconds)
+        try:
+            results.append(attempt(client, Call(buyer, 1)))
+        finally:
             disconnect(client)
+    return results
 
 
-# --- the store restarts during a sale, or the clock of one process is wrong ---
+# --- the store restarts during a sale ---
 
 
 def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabServers, pool: BuyerPool) -> FaultRun:
@@ -192,15 +211,13 @@ def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabSer
         answers_before = progress.answers
         lab_servers.store.restart(losing_all=fault is Fault.STORE_LOST)
 
-    clocks = [HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(setting.processes)]
     measures = run_strategy(
         kind,
         setting,
         pool=pool,
         servers=lab_servers.of(kind),
-        clocks_ahead=clocks,
         lease_seconds=LEASE_SECONDS,
-        fault=None if fault is Fault.CLOCK_AHEAD else restart_store,
+        fault=restart_store,
     )
     return FaultRun(
         strategy=kind.id,

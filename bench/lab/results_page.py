@@ -41,13 +41,16 @@ bound. *Busy* are buyers who got no lock, or had no retries left.
 
 FAULTS = """\
 - *paused*, *killed*: a buyer's process gets SIGSTOP or SIGKILL before its second command, in the next sale before its
-  third, and so on. Three rivals come when its lease (0.3 s here) has ended; a paused buyer then continues, and three
-  more come. Two units are on sale. In half of the sales the stopped buyer wants one, and in half three, to be stopped
-  on the way to a refusal. The worst sale counts. An attempt of a single command cannot be stopped in between.
+  third, and so on. Three rivals come, one after the other, when its lease (0.3 s here) has ended; a paused buyer then
+  continues, and three more come. Two units are on sale. In half of the sales the stopped buyer wants one, and in half
+  three, to be stopped on the way to a refusal. The worst sale counts. An attempt of a single command cannot be stopped
+  in between.
 - *restarted*: the store gets SIGKILL after 150 answers of a sale of 300 units to 600 buyers, and starts again with its
   data.
 - *lost*: the same, but the data is gone, and the sale is one of 10 units to 2,000 buyers, when all are sold.
-- *clock*: the clock of one process of four is an hour ahead.
+- *clock*: the same as *paused*, but the lease is 60 s and has not ended when the rivals come, and the clock of the
+  first three is an hour ahead. `get_set` and `check_then_decr` look at no clock: they oversell because the rivals come
+  between two commands of the stopped buyer.
 
 `+n` units were oversold; `−n` were left although a buyer asked for them, or were taken without any buyer being told;
 *stuck* means that new buyers could not buy although units were left. A dash is a sale without a flaw. Empty cells were

@@ -1,6 +1,7 @@
 """One run of one strategy: set the stock, start the buyers, count what they bought, check that it still sells."""
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 
 from bench.lab.buyers.buyer_pool import BuyerPool
@@ -23,14 +24,12 @@ def run_strategy(
     *,
     pool: BuyerPool,
     servers: BackendServers,
-    clocks_ahead: Sequence[float] = (),
     lease_seconds: float | None = None,
     fault: Callable[[SaleProgress], object] | None = None,
 ) -> Measures:
     """Let the buyers of the pool buy, and measure.
 
-    `fault` is called when the buyers have started; they keep half of their calls until it returns. `clocks_ahead` are
-    seconds, one for each process.
+    `fault` is called when the buyers have started; they keep half of their calls until it returns.
     """
     name = f"lab-{kind.id}-{secrets.token_hex(4)}"
     load_scripts(kind, servers)
@@ -48,7 +47,6 @@ def run_strategy(
                     database_url=servers.database_url,
                     calls_by_client=calls_by_client[number * setting.clients : (number + 1) * setting.clients],
                     seconds_max=setting.seconds_max,
-                    clock_ahead_seconds=clocks_ahead[number] if clocks_ahead else 0.0,
                     lease_seconds=lease_seconds,
                     calls_before_fault=setting.calls_before_fault // setting.concurrency if fault else None,
                 )
@@ -90,12 +88,17 @@ def load_scripts(kind: type[Strategy], servers: BackendServers) -> None:
 
 
 def lab_strategy(
-    kind: type[Strategy], servers: BackendServers, name: str, lease_seconds: float | None = None
+    kind: type[Strategy],
+    servers: BackendServers,
+    name: str,
+    lease_seconds: float | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Strategy:
-    """The strategy as the lab itself uses it, to set the stock and to read what is left. Not a buyer."""
+    """The strategy as the lab itself uses it, to set the stock and to read what is left, or as a rival."""
     surroundings = Surroundings(
         store=strategy_client(servers.store_url, backend=kind.backend, retries=1),
         database=database_connector(servers.database_url),
+        clock=clock,
         lease_seconds=lease_seconds,
     )
     return kind(surroundings, name)

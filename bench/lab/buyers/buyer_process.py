@@ -1,7 +1,7 @@
 """One process of buyers. It stays for many runs, and in each sends its calls from a few threads.
 
-No Django in here: the process is started fresh (spawn). Each thread is a client with a strategy, a connection and a
-clock of its own.
+No Django in here: the process is started fresh (spawn). Each thread is a client with a strategy and a connection of its
+own.
 """
 
 import gc
@@ -45,7 +45,6 @@ class BuyerTask:
     database_url: str | None
     calls_by_client: Sequence[Sequence[Call]]
     seconds_max: float
-    clock_ahead_seconds: float = 0.0
     lease_seconds: float | None = None
     calls_before_fault: int | None = None
 
@@ -82,7 +81,6 @@ def connected_strategy(task: BuyerTask) -> Strategy:
     surroundings = Surroundings(
         store=strategy_client(task.store_url, backend=kind.backend),
         database=database_connector(task.database_url),
-        clock=clock_with_offset(task.clock_ahead_seconds),
         lease_seconds=task.lease_seconds,
     )
     strategy = kind(surroundings, task.name)
@@ -93,11 +91,6 @@ def connected_strategy(task: BuyerTask) -> Strategy:
 def database_connector(url: str | None) -> Any:
     """A function that connects to PostgreSQL, or None."""
     return None if url is None else partial(psycopg.connect, url, options=f"-c lock_timeout={LOCK_WAIT_MS}")
-
-
-def clock_with_offset(ahead_seconds: float) -> Any:
-    """A clock that is ahead of the machine's by so many seconds."""
-    return (lambda: time.time() + ahead_seconds) if ahead_seconds else time.time
 
 
 def disconnect(strategy: Strategy) -> None:

@@ -2,7 +2,8 @@
 
 The expiry frees the lock of a killed holder, and answering at once keeps web workers from waiting. But a holder that is
 killed between the two commands leaves a lock that never expires, and the sale is blocked for ever. And under load
-hardly any buyer gets the lock: most are turned away while units are left.
+hardly any buyer gets the lock: most are turned away while units are left. A holder that is paused past the expiry sells
+a unit that another has bought, as with `set_nx_ex_lock`.
 """
 
 from bench.strategies.base.strategy import Answer, Fault

@@ -31,6 +31,23 @@ def test_a_paused_buyer_oversells_what_a_lease_protects_and_not_the_ledger(
     assert (ledger.oversold, ledger.unsold, ledger.stuck, list(ledger.stops)) == (0, 0, False, [])
 
 
+def test_a_rival_whose_clock_is_ahead_takes_the_lock_of_a_live_holder_each_time(
+    lab_servers: LabServers, pool: BuyerPool
+) -> None:
+    for strategy, oversold in (("getset_lock", 1), ("set_nx_ex_lock", 0)):
+        ahead = run_under_fault(BY_ID[strategy], Fault.CLOCK_AHEAD, lab_servers=lab_servers, pool=pool)
+        assert ahead is not None
+        assert (ahead.oversold, ahead.unexpected) == (oversold, False)
+
+
+def test_the_paused_holder_of_a_lock_without_tries_oversells_each_time(
+    lab_servers: LabServers, pool: BuyerPool
+) -> None:
+    paused = run_under_fault(BY_ID["setnx_lock_expire"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
+    assert paused is not None
+    assert paused.oversold == 1
+
+
 def test_a_watchdog_stops_with_its_process(lab_servers: LabServers, pool: BuyerPool) -> None:
     """Else a paused holder would keep its lease, and a killed one for ever."""
     paused = run_under_fault(BY_ID["redisson_lock"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
