@@ -79,13 +79,13 @@ def run_under_fault(kind: type[Strategy], fault: Fault, *, lab_servers: LabServe
     return None
 
 
-def is_unexpected(kind: type[Strategy], fault: Fault, *, oversold: int, stuck: bool) -> bool:
-    """Whether the strategy oversold or got stuck although it is expected to survive this fault."""
+def is_unexpected(kind: type[Strategy], fault: Fault, *, oversold: int, unsold: int, stuck: bool) -> bool:
+    """Whether the strategy oversold, lost units or got stuck although it is expected to survive this fault."""
     if fault in kind.breaks_under:
         return False
     # A store that lost everything has nothing left to sell, so selling nothing is right.
-    wrongly_stuck = stuck and kind.correct and fault is not Fault.STORE_LOST
-    return wrongly_stuck or bool(oversold and (kind.correct or kind.never_oversells))
+    wrongly_left = (stuck or unsold > 0) and kind.correct and fault is not Fault.STORE_LOST
+    return wrongly_left or bool(oversold and (kind.correct or kind.never_oversells))
 
 
 # --- one buyer is stopped between two of its commands ---
@@ -104,17 +104,18 @@ def stop_between_commands(kind: type[Strategy], fault: Fault, *, servers: Backen
     with ThreadPoolExecutor(len(steps)) as executor:
         found = list(executor.map(sale_of, product(UNITS_WANTED, steps)))
     sales = [sale for sale in found if sale is not None]
-    oversold = max((units_sold(results) - STOCK for _stop, results, _stuck in sales), default=0)
+    oversold = max([0, *(units_sold(results) - STOCK for _stop, results, _stuck in sales)])
+    lost = max([0, *(unsold(results, stock=STOCK) for _stop, results, _stuck in sales)])
     stuck = any(stuck for _stop, _results, stuck in sales)
     return FaultRun(
         strategy=kind.id,
         fault=fault,
-        oversold=max(0, oversold),
-        unsold=max((max(0, unsold(results, stock=STOCK)) for _stop, results, _stuck in sales), default=0),
+        oversold=oversold,
+        unsold=lost,
         stuck=stuck,
         errors=sum(result.answer == ERROR for _stop, results, _stuck in sales for result in results),
         stops=list(dict.fromkeys(stop for stop, _results, _stuck in sales)),
-        unexpected=is_unexpected(kind, fault, oversold=max(0, oversold), stuck=stuck),
+        unexpected=is_unexpected(kind, fault, oversold=oversold, unsold=lost, stuck=stuck),
     )
 
 
@@ -219,6 +220,8 @@ def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabSer
         lease_seconds=LEASE_SECONDS,
         fault=restart_store,
     )
+    # Buyers who were told "busy", or not served in time, may have left them: these units need not be lost.
+    lost = 0 if measures.busy or measures.not_sent else measures.unsold
     return FaultRun(
         strategy=kind.id,
         fault=fault,
@@ -227,7 +230,7 @@ def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabSer
         stuck=measures.stuck,
         errors=measures.errors,
         answers_before=answers_before,
-        unexpected=is_unexpected(kind, fault, oversold=measures.oversold, stuck=measures.stuck),
+        unexpected=is_unexpected(kind, fault, oversold=measures.oversold, unsold=lost, stuck=measures.stuck),
     )
 
 

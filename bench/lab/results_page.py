@@ -46,7 +46,7 @@ FAULTS = """\
   three, to be stopped on the way to a refusal. The worst sale counts. An attempt of a single command cannot be stopped
   in between.
 - *restarted*: the store gets SIGKILL after 150 answers of a sale of 300 units to 600 buyers, and starts again with its
-  data.
+  data. The damage depends on the commands that are under way at that moment, and differs from run to run.
 - *lost*: the same, but the data is gone, and the sale is one of 10 units to 2,000 buyers, when all are sold.
 - *clock*: the same as *paused*, but the lease is 60 s and has not ended when the rivals come, and the clock of the
   first three is an hour ahead. `get_set` and `check_then_decr` look at no clock: they oversell because the rivals come

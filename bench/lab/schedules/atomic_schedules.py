@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.lab.schedules.schedule import Schedule
+from bench.lab.schedules.schedule import ANSWER_LOST, Schedule, the_unit_is_lost
 from bench.lab.schedules.stepped_buyer import WorkFailed
 from bench.strategies.atomic.all_in_lua import AllInLua
 from bench.strategies.atomic.lua_decr import LuaDecr
@@ -22,6 +22,18 @@ def the_key_is_lost(sale: Interleaver) -> bool:
     sale.side_event(_("The store loses the key: eviction, or a failover to an empty replica"), lambda: lose(sale))
     sale.finish("B")
     return sale.sold > sale.stock
+
+
+def the_answer_of_the_script_is_lost(sale: Interleaver) -> bool:
+    sale.lose_answer("A")
+    sale.side_event(_("The store restarts"))
+    sale.finish("B")
+    return the_unit_is_lost(sale)
+
+
+def the_answer_of_exec_is_lost(sale: Interleaver) -> bool:
+    sale.go("A", 2)
+    return the_answer_of_the_script_is_lost(sale)
 
 
 def the_consumer_crashes(sale: Interleaver) -> bool:
@@ -126,5 +138,10 @@ SCHEDULES = (
         run=the_retrying_consumer_crashes,
         flaw=False,
         conclusion=_("The order was never only in the memory of one consumer: the next one wrote it."),
+    ),
+    Schedule(id="sale_lost", strategy=WatchMulti, run=the_answer_of_exec_is_lost, conclusion=ANSWER_LOST),
+    *(
+        Schedule(id="sale_lost", strategy=strategy, run=the_answer_of_the_script_is_lost, conclusion=ANSWER_LOST)
+        for strategy in (AllInLua, LuaDecr, LuaPurchase)
     ),
 )

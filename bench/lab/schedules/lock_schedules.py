@@ -3,7 +3,7 @@
 from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.lab.schedules.schedule import Schedule
+from bench.lab.schedules.schedule import ANSWER_LOST, Schedule, the_unit_is_lost
 from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.getset_lock import GetsetLock
 from bench.strategies.locks.lua_lock import LuaLock
@@ -35,6 +35,24 @@ def killed_between_setnx_and_expire(sale: Interleaver) -> bool:
     sale.go("A")
     sale.kill("A")
     return nobody_can_buy_a_day_later(sale)
+
+
+def the_holder_is_killed_after_its_write(sale: Interleaver) -> bool:
+    take_and_read(sale)
+    sale.go("A")
+    sale.kill("A")
+    sale.side_event(_("A day passes"), lambda: sale.pass_time(DAY_SECONDS))
+    sale.finish("B")
+    return the_unit_is_lost(sale)
+
+
+def the_answer_of_the_write_is_lost(sale: Interleaver) -> bool:
+    take_and_read(sale)
+    sale.lose_answer("A")
+    sale.side_event(_("The store restarts"))
+    sale.finish("A")
+    sale.finish("B")
+    return the_unit_is_lost(sale)
 
 
 def the_lock_cannot_be_released(sale: Interleaver) -> bool:
@@ -218,6 +236,22 @@ SCHEDULES = (
         id="anothers_lock_freed", strategy=LuaLock, run=the_holder_is_paused_and_frees_anothers_lock, conclusion=FREED
     ),
     Schedule(id="holder_paused", strategy=RedissonLock, run=the_holder_is_paused, conclusion=PAUSED),
+    *(
+        Schedule(
+            id="killed_after_write",
+            strategy=strategy,
+            run=the_holder_is_killed_after_its_write,
+            conclusion=_(
+                "A was killed after it had taken the unit and before it could tell anybody. The lock expired, but the "
+                "unit is lost: B was refused."
+            ),
+        )
+        for strategy in (SetNxExLock, GetsetLock, LuaLock, RedissonLock, RedissonLockFenced)
+    ),
+    *(
+        Schedule(id="sale_lost", strategy=strategy, run=the_answer_of_the_write_is_lost, conclusion=ANSWER_LOST)
+        for strategy in (SetNxExLock, GetsetLock, LuaLock)
+    ),
     *(
         Schedule(
             id="answer_lost",

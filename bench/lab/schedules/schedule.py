@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from bench.lab.schedules.interleaver import Interleaver
-from bench.strategies.base.strategy import Strategy
+from bench.strategies.base.strategy import Answer, Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,3 +26,13 @@ class Schedule:
 
 # In a schedule a waiting buyer tries twice and gives up: two hundred tries would show no more, and could not be read.
 TRIES_MAX = 2
+
+ANSWER_LOST = _(
+    "The store took the unit for A, but the answer was lost in the restart. A does not have the unit, and B was "
+    "refused."
+)
+
+
+def the_unit_is_lost(sale: Interleaver) -> bool:
+    """Whether the only unit is gone, neither A nor B was told that it is theirs, and B was refused."""
+    return sale.sold == 0 and sale.left() == 0 and sale.answer_of("B") is Answer.REFUSED

@@ -42,7 +42,7 @@ class Command(BaseCommand):
         "Lets buyers in real processes buy through each strategy at the same moment, from a Valkey that is started for "
         "this (strategies that use a database get tables of their own in PostgreSQL). Prints what each strategy sold, "
         "oversold, left unsold and cost. Without options it runs the preset classic-505. Exit code 1 if a strategy "
-        "that is expected to be correct is not."
+        "that is expected to be correct is not, or if one fails under a fault that it is expected to survive."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

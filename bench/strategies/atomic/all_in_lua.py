@@ -29,7 +29,7 @@ class AllInLua(CounterStock):
     id = "all_in_lua"
     expected = "correct count; silently invents stock when the key is lost"
     correct = True
-    breaks_under = frozenset({Fault.STORE_LOST})
+    breaks_under = frozenset({Fault.STORE_RESTARTED, Fault.STORE_LOST})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         (word,) = SCRIPT.run(self.store, keys=[self.key], args=[units])

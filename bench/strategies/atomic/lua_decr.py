@@ -32,7 +32,7 @@ class LuaDecr(CounterStock):
     id = "lua_decr"
     expected = "correct; its answer -1 has two meanings: not initialised, and unlimited"
     correct = True
-    breaks_under = frozenset({Fault.STORE_LOST})
+    breaks_under = frozenset({Fault.STORE_RESTARTED, Fault.STORE_LOST})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         (number,) = SCRIPT.run(self.store, keys=[self.key], args=[units])

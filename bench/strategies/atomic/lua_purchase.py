@@ -7,7 +7,7 @@ The weak point is the queue of orders. It is a list, so a consumer that crashes 
 
 from typing import Any
 
-from bench.strategies.base.strategy import Answer, Strategy, Surroundings
+from bench.strategies.base.strategy import Answer, Fault, Strategy, Surroundings
 from seckill.store.scripts import Script
 
 SCRIPT = Script(
@@ -35,6 +35,7 @@ class LuaPurchase(Strategy):
     id = "lua_purchase"
     expected = "correct, one purchase per buyer; a consumer that crashes after its pop loses the order"
     correct = True
+    breaks_under = frozenset({Fault.STORE_RESTARTED})
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:
         super().__init__(surroundings, name)

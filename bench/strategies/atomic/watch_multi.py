@@ -7,7 +7,7 @@ same stock, EXEC succeeds for only one. The more buyers there are, the more of t
 from redis.exceptions import WatchError
 
 from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer
+from bench.strategies.base.strategy import Answer, Fault
 
 # Without a bound, many buyers would retry until nothing moves. Articles use three.
 TRIES_MAX = 3
@@ -17,6 +17,7 @@ class WatchMulti(CounterStock):
     id = "watch_multi"
     expected = "correct; a large share of attempts fails on conflict, and it is slower than Lua"
     correct = True
+    breaks_under = frozenset({Fault.STORE_RESTARTED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         for _ in range(TRIES_MAX):

@@ -14,7 +14,7 @@ class DecrThenRollback(CounterStock):
     expected = "never oversells; writes twice per refusal, and the counter falls below zero for a moment"
     correct = False
     never_oversells = True
-    breaks_under = frozenset({Fault.KILLED})
+    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         if int(self.store.decrby(self.key, units)) < 0:

@@ -13,7 +13,7 @@ class DecrbyRefund(CounterStock):
     expected = "never oversells; may refuse a buyer of 1 before a buyer of 3 has given its units back"
     correct = False
     never_oversells = True
-    breaks_under = frozenset({Fault.KILLED})
+    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         if int(self.store.get(self.key) or 0) <= 0:

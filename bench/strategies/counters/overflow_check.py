@@ -16,7 +16,7 @@ class OverflowCheck(CounterStock):
     expected = "the same as decr_then_rollback: the trick gains nothing"
     correct = False
     never_oversells = True
-    breaks_under = frozenset({Fault.KILLED})
+    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         if overflows(INT64_MAX - int(self.store.decrby(self.key, units))):

@@ -15,7 +15,7 @@ class GetsetLock(LockedStock):
     id = "getset_lock"
     expected = "correct if all clocks agree; oversells if one is wrong or a holder is paused"
     correct = True
-    breaks_under = frozenset({Fault.PAUSED, Fault.CLOCK_AHEAD})
+    breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED, Fault.CLOCK_AHEAD})
     lease_seconds = 0.1
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:

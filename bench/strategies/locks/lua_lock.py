@@ -22,7 +22,7 @@ class LuaLock(LockedStock):
     id = "lua_lock"
     expected = "atomic acquire, the rest as set_nx_ex_lock: oversells when a holder is paused past the lease"
     correct = True
-    breaks_under = frozenset({Fault.PAUSED})
+    breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED})
     # Much longer than the millisecond of the work, and short enough to wait for after a holder was killed.
     lease_seconds = 10.0
 

@@ -76,7 +76,7 @@ class RedissonLock(LockedStock):
     id = "redisson_lock"
     expected = "correct without faults; a holder paused longer than its lease oversells"
     correct = True
-    breaks_under = frozenset({Fault.PAUSED, Fault.STORE_RESTARTED})
+    breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED})
     lease_seconds = 30.0
     wait_seconds_max = WAIT_SECONDS_MAX
 

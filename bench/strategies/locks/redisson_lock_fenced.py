@@ -37,7 +37,7 @@ class RedissonLockFenced(RedissonLock):
     id = "redisson_lock_fenced"
     expected = "correct, even when a holder is paused longer than its lease: the stock refuses its late write"
     correct = True
-    breaks_under = frozenset({Fault.STORE_RESTARTED})
+    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
     def __init__(self, surroundings: Surroundings, name: str, *, renewal_seconds: float | None = None) -> None:
         super().__init__(surroundings, name, renewal_seconds=renewal_seconds)

@@ -14,7 +14,7 @@ class SetNxExLock(LockedStock):
     id = "set_nx_ex_lock"
     expected = "oversells when a holder is paused past the lease: it acts late and deletes the next holder's lock"
     correct = True
-    breaks_under = frozenset({Fault.PAUSED})
+    breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED})
     # Much longer than the millisecond of the work, and short enough to wait for after a holder was killed.
     lease_seconds = 10.0
 

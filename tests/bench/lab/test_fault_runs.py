@@ -7,7 +7,9 @@ import pytest
 
 from bench.lab import fault_runs
 from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed, running_pool
+from bench.lab.buyers.calls import ERROR, NOT_SENT, Result
 from bench.lab.fault_runs import FAULT_SETTING, LOST_SETTING, RESTART_AFTER_ANSWERS, run_under_fault
+from bench.lab.measures import measured
 from bench.lab.servers.lab_servers import LabServers
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
@@ -65,6 +67,49 @@ def test_a_killed_holder_of_a_lock_without_expiry_leaves_the_sale_stuck(
     assert fault_run is not None
     assert fault_run.stuck
     assert not fault_run.unexpected
+
+
+@pytest.mark.parametrize(
+    "strategy", ["set_nx_ex_lock", "getset_lock", "lua_lock", "redisson_lock", "redisson_lock_fenced"]
+)
+def test_a_holder_who_is_killed_after_its_write_loses_a_unit_as_expected(
+    lab_servers: LabServers, pool: BuyerPool, strategy: str
+) -> None:
+    killed = run_under_fault(BY_ID[strategy], Fault.KILLED, lab_servers=lab_servers, pool=pool)
+    assert killed is not None
+    assert (killed.oversold, killed.unsold, killed.stuck, killed.unexpected) == (0, 1, False, False)
+    assert Fault.KILLED in BY_ID[strategy].breaks_under
+
+
+def test_a_unit_lost_under_a_fault_that_a_correct_strategy_should_survive_is_unexpected(
+    lab_servers: LabServers, pool: BuyerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BY_ID["set_nx_ex_lock"], "breaks_under", frozenset())
+    killed = run_under_fault(BY_ID["set_nx_ex_lock"], Fault.KILLED, lab_servers=lab_servers, pool=pool)
+    assert killed is not None
+    assert (killed.unsold, killed.unexpected) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "not_sent", "is_unexpected"),
+    [(Fault.STORE_RESTARTED, 0, True), (Fault.STORE_RESTARTED, 1, False), (Fault.STORE_LOST, 0, False)],
+)
+def test_units_left_by_buyers_who_were_not_served_in_time_or_lost_with_the_store_are_no_surprise(
+    lab_servers: LabServers,
+    pool: BuyerPool,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Fault,
+    not_sent: int,
+    is_unexpected: bool,
+) -> None:
+    results = [Result(1, 1, ERROR), *[Result(2, 1, NOT_SENT)] * not_sent]
+    measures = measured(
+        strategy="ledger", stock=1, seed=1, results=results, counters=None, believed_left=0, stuck=False
+    )
+    monkeypatch.setattr(fault_runs, "run_strategy", lambda *args, **options: measures)
+    ran = run_under_fault(BY_ID["ledger"], fault, lab_servers=lab_servers, pool=pool)
+    assert ran is not None
+    assert (ran.unsold, ran.unexpected) == (1, is_unexpected)
 
 
 @pytest.mark.parametrize("strategy", ["decr_then_rollback", "overflow_check", "decrby_refund"])

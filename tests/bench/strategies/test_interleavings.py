@@ -20,7 +20,12 @@ from tests.bench.strategies.conftest import RUN
 
 UrlsOf = Callable[[type[Strategy]], ServerUrls]
 
-FLAWED = [strategy for strategy in ALL if not strategy.correct or strategy.breaks_under]
+# On the cluster, lua_purchase runs as it does on one server: its schedules are the same.
+FLAWED = [
+    strategy
+    for strategy in ALL
+    if (not strategy.correct or strategy.breaks_under) and strategy.backend is not Backend.CLUSTER
+]
 NEVER_OVERSELLING = [strategy for strategy in ALL if strategy.correct or strategy.never_oversells]
 
 # The tries for a lock: enough to get it from a live holder, few enough to be quick.
