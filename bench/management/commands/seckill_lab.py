@@ -1,10 +1,9 @@
 """`manage.py seckill_lab`: measures the strategies of bench/strategies side by side."""
 
 import io
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, Any, cast
 
 import psycopg
@@ -14,10 +13,10 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from bench.argument_types import span, whole
 from bench.lab import output, plots
 from bench.lab.buyers.buyer_pool import BuyersFailed
 from bench.lab.buyers.calls import Setting
+from bench.lab.options import DESCRIPTION, INTERLEAVE, add_options, refusal_of, with_defaults
 from bench.lab.presets import EVERY, PRESETS, Series, quick
 from bench.lab.schedules import slow_motion
 from bench.lab.series import SeriesResult, run_series, steps_of
@@ -26,52 +25,21 @@ from bench.lab.servers.lab_servers import running_lab_servers
 from bench.lab.servers.lab_store import lab_store
 from bench.own_run import listen_for_stop
 from bench.strategies.all_strategies import BY_ID
-from bench.strategies.base.strategy import Fault
 from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing
 
-# With more, the run would measure the clients: they share the processors with the store.
-PROCESSES_MAX = 16
-CLIENTS_MAX = 64
-BUYERS_MAX = 200_000
-INTERLEAVE = "interleave"
-
 
 class Command(BaseCommand):
-    help = (
-        "Lets buyers in real processes buy through each strategy at the same moment, from a Valkey that is started for "
-        "this (strategies that use a database get tables of their own in PostgreSQL). Prints what each strategy sold, "
-        "oversold, left unsold and cost. Without options it runs the preset classic-505. Exit code 1 if a strategy "
-        "that is expected to be correct is not, or if one fails under a fault that it is expected to survive."
-    )
+    help = DESCRIPTION
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add = parser.add_argument
-        choices = [*PRESETS, INTERLEAVE]
-        add("--preset", action="append", choices=choices, help="a prepared run; may be repeated")
-        add("--interleave", metavar="STRATEGY", choices=EVERY, help="show its flaw in slow motion, step by step")
-        add("--language", choices=[code for code, _name in settings.LANGUAGES], help="language of the slow motion")
-        add("--quick", action="store_true", help="small versions of the presets, all within a minute")
-        add("--strategies", type=strategy_ids, metavar="A,B", help=f"only these, of: {', '.join(EVERY)}")
-        add("--buyers", type=whole, metavar="N", help="instead of a preset: so many buyers, one attempt each")
-        add("--stock", type=whole, metavar="N", help="units on sale (1 %% fewer than buyers)")
-        add(
-            "--units",
-            type=span,
-            default=(1, 1),
-            metavar="1-3",
-            help="units that a buyer asks for, such as 2 or 1-3 (1)",
-        )
-        add("--processes", type=whole, default=4, help="processes of buyers (4)")
-        add("--clients", type=whole, default=4, help="clients in each process (4)")
-        add("--faults", type=fault_names, metavar="A,B", default=(), help=f"all, or some of: {', '.join(Fault)}")
-        add("--seed", type=int, default=1, help="decides the order of the buyers and how much each asks for (1)")
-        add("--http", action="store_true", help="run only the ledger, through the web API of the running shop")
-        add("--json", type=Path, metavar="FILE", help="write all figures to this file")
-        add("--plots", type=Path, metavar="DIR", help="draw the plots as SVG files in this directory")
+        add_options(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         listen_for_stop()
+        if refusal := refusal_of(options):
+            raise CommandError(refusal, returncode=2)
+        options = with_defaults(options)
         if options["http"]:
             call_command(*stampede_arguments(options), stdout=self.stdout)
             return
@@ -171,12 +139,8 @@ def series_of(options: dict[str, Any]) -> list[Series]:
 
 
 def own_series(options: dict[str, Any]) -> Series:
-    if options["processes"] > PROCESSES_MAX or options["clients"] > CLIENTS_MAX:
-        raise CommandError(f"At most {PROCESSES_MAX} processes of {CLIENTS_MAX} clients each.")
     # Without any, only the faults are run.
     buyers = options["buyers"] or 0
-    if buyers > BUYERS_MAX:
-        raise CommandError(f"At most {BUYERS_MAX:,} buyers.")
     units_min, units_max = options["units"]
     own = [
         Setting(
@@ -190,20 +154,3 @@ def own_series(options: dict[str, Any]) -> Series:
         )
     ]
     return Series("own", options["strategies"] or EVERY, own if buyers else [], options["faults"])
-
-
-def strategy_ids(text: str) -> tuple[str, ...]:
-    """`a,b` as ids of strategies."""
-    ids = tuple(text.split(","))
-    unknown = [strategy_id for strategy_id in ids if strategy_id not in BY_ID]
-    if unknown:
-        raise ArgumentTypeError(f"no such strategy: {', '.join(unknown)}")
-    return ids
-
-
-def fault_names(text: str) -> tuple[Fault, ...]:
-    """`all`, or `a,b` as faults."""
-    try:
-        return tuple(Fault) if text == "all" else tuple(Fault(name) for name in text.split(","))
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from error

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError
 
+from bench.lab import __main__ as lab_main
 from bench.lab import results_page
 from bench.lab.buyers.calls import SOLD, Result, Setting
 from bench.lab.fault_runs import FaultRun
@@ -103,3 +104,43 @@ def test_over_http_it_calls_stampede(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_impossible_arguments_are_refused(arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
         lab(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--preset", "classic-505", "--stock", "3", "--units", "1-3"), "--stock, --units .* with a preset"),
+        (("--processes", "2"), "--processes .* with a preset"),
+        (("--quick", "--clients", "2"), "--clients .* with a preset"),
+        (("--preset", "faults", "--seed", "0"), "--seed .* with a preset"),
+        (("--preset", "mixed-units", "--faults", "killed"), "--faults .* with a preset"),
+        (("--faults", "killed", "--stock", "3", "--seed", "2"), "--stock, --seed .* with --faults alone"),
+        (("--buyers", "5", "--preset", "faults"), "--preset .* with --buyers"),
+        (("--interleave", "get_set", "--buyers", "5"), "--buyers .* with --interleave"),
+        (("--http", "--strategies", "ledger"), "--strategies .* with --http"),
+        (("--buyers", "5", "--processes", "99"), "At most 16 processes"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused_before_anything_starts(
+    asked: list[Series],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: Sequence[str],
+    why: str,
+) -> None:
+    with pytest.raises(CommandError, match=why) as failure:
+        lab(*arguments)
+    assert failure.value.returncode == 2
+    # `make lab` says it before it starts the servers.
+    monkeypatch.setattr(lab_main, "run_on_own_servers", lambda *started: pytest.fail("servers were started"))
+    monkeypatch.setattr(lab_main, "run_command", lambda *started, environment: pytest.fail("a command was started"))
+    assert lab_main.main([*arguments]) == 2
+    assert re.search(why, capsys.readouterr().err)
+    assert asked == []
+
+
+@pytest.mark.parametrize("arguments", [("--preset", "mixed-units"), ("--preset", "mixed-units", "--preset", "faults")])
+def test_the_seed_decides_the_sales_of_a_preset(asked: list[Series], arguments: Sequence[str]) -> None:
+    with pytest.raises(CommandError, match="Expected to be correct"):
+        lab(*arguments, "--seed", "9")
+    assert [setting.seed for setting in asked[0].settings] == [9]
