@@ -1,6 +1,7 @@
 """`make lab`: `manage.py seckill_lab` on servers that are started for it alone.
 
-It uses other servers if DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL are set, and the running shop for --http.
+If DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL are set, it uses that PostgreSQL; the Valkey is always its own. --http
+uses the running shop.
 """
 
 import os
