@@ -20,8 +20,8 @@ from seckill.store.scripts import PUBLISH, RESERVE, Argument
 
 WINDOW_MS = 3_600_000
 HOLD_MS = 900_000
-# More than any buyer of a run asks for, so that the limit is checked and never reached.
-PER_BUYER_MAX = 1_000
+# More than `--units` allows, so that the limit is checked and never reached.
+PER_BUYER_MAX = 1_000_000
 TRIES_MAX = 6
 # More entries than any run makes.
 NO_LIMIT = 10**9

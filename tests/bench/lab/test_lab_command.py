@@ -43,6 +43,11 @@ def test_a_flawed_strategy_that_oversells_does_not_make_the_lab_fail(tmp_path: P
     assert "<svg" in (tmp_path / "own-sold.svg").read_text()
 
 
+def test_the_ledger_sells_as_many_units_as_a_buyer_may_ask_for() -> None:
+    sizes = ("--buyers", "1", "--stock", "999999", "--units", "999999", "--processes", "1", "--clients", "1")
+    assert "sold exactly the stock" in lab(*sizes, "--strategies", "ledger")
+
+
 def test_quick_presets_take_the_strategies_they_are_given_and_the_results_page_has_the_figures(tmp_path: Path) -> None:
     path = tmp_path / "lab.json"
     presets = ("--preset", "mixed-units", "--preset", "faults")
