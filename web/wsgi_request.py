@@ -12,7 +12,7 @@ REPEATED = " repeated"
 # Headers that come in several fields from HTTP/2 (RFC 9113, 8.2.3) and from HAProxy behind a CDN; and what joins them.
 IN_PARTS = {"cookie": "; ", "x-forwarded-for": ","}
 # Without these a call is another one: of nobody, or from the address of the proxy. Of a header in several fields only
-# the first can be judged, so a CDN or a proxy must join or drop the fields of X-Forwarded-For that clients send.
+# the first can be judged: a proxy that appends to the last one must refuse those that are not ASCII, or join them all.
 NEEDED = ("cookie", "authorization", "x-forwarded-for")
 # Status, headers and body.
 RawAnswer = tuple[int, list[tuple[str, str]], bytes]
@@ -69,9 +69,11 @@ def is_readable(scope: Scope) -> bool:
     """Whether the views get the headers that they need. granian leaves out those with bytes that are not ASCII.
 
     Calls with a pass that are answered before Django do not need it: the pass says who the buyer is.
+    Under HTTP/2 each cookie has a field of its own, so the others are there, which is what Django makes of them too.
     """
     given = scope.headers
-    return not any(given.get(name) is None and name in given for name in NEEDED)
+    lost = [name for name in NEEDED if given.get(name) is None and name in given]
+    return not lost or (lost == ["cookie"] and "cookie" in dict(given.items()))
 
 
 def environ_of(scope: Scope) -> dict[str, Any]:

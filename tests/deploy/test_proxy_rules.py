@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.http import parse_cookie
 
 from shop.http.problems import OUTAGE, problem
 from shop.http.public_answers import CACHE_CONTROL
@@ -171,6 +172,29 @@ def test_the_addresses_of_clients_are_appended_and_the_protocol_is_overwritten(f
     assert headers["x-forwarded-for"] == "192.0.2.1, 127.0.0.1"
     front.proxy.ask("/cart/", headers=lies, plain=True)
     assert front.pages.headers_of("/cart/")["x-forwarded-proto"] == "http"
+
+
+@pytest.mark.parametrize("odd", ["theme=caf\xe9", "\xe9=\xff", "a=\xe9; b=\xe8; c=\xe7"])
+def test_a_cookie_that_is_not_ascii_costs_nobody_the_others(front: Front, odd: str) -> None:
+    own = ["sessionid=abc", "csrftoken=x,y"]
+    for place in range(3):
+        front.proxy.ask("/cart/", headers={"Cookie": "; ".join([*own[:place], odd, *own[place:]])})
+        cookies = front.pages.headers_of("/cart/")["cookie"]
+        assert cookies.isascii()
+        known = parse_cookie(cookies)
+        assert (known["sessionid"], known["csrftoken"]) == ("abc", "x,y")
+    for sent in ("; ".join(own), ""):
+        front.proxy.ask("/cart/", headers={"Cookie": sent} if sent else {})
+        assert front.pages.headers_of("/cart/").get("cookie", "") == sent
+
+
+def test_an_address_that_is_not_ascii_hides_no_address_of_a_proxy(front: Front) -> None:
+    """Of two fields the web server would drop the one that a CDN has appended to, and believe the client's."""
+    response, _body = front.proxy.ask("/cart/", headers={"X-Forwarded-For": "\xe9, 192.0.2.1"})
+    assert response.status == {"nginx": 200, "haproxy": 400}[front.kind]
+    if front.kind == "nginx":
+        # In one field, of which the web server has nothing: it refuses the call.
+        assert front.pages.headers_of("/cart/")["x-forwarded-for"] == "\xe9, 192.0.2.1, 127.0.0.1"
 
 
 def test_the_admin_is_for_the_addresses_of_the_list(front: Front) -> None:

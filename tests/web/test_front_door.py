@@ -261,6 +261,13 @@ def test_a_call_whose_header_is_lost_is_not_taken_for_another_one(path: str, los
     assert path.startswith("/api/") == (b"bad_request" in body) or lost == "accept"
 
 
+def test_of_cookies_in_fields_of_their_own_one_that_is_lost_costs_nobody_the_others() -> None:
+    """As a browser sends them over HTTP/2."""
+    headers = Lossy("cookie")
+    headers.items = lambda: [("host", "localhost"), ("cookie", "sessionid=abc")]  # type: ignore[method-assign,assignment,return-value]
+    assert told(Scope("GET", "/cart/", "", headers))[0] == 200
+
+
 @pytest.mark.parametrize("lane", [FullLane, NoDjango])
 def test_a_call_to_reserve_without_an_answer_is_counted_as_an_error(
     lane: type[Lane], monkeypatch: pytest.MonkeyPatch

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
+from django.test import RequestFactory, override_settings
+from hypothesis import given
+from hypothesis import strategies as st
 
+from shop.http.client_address import client_address
 from web.reservations.calls import read_call
 from web.shells import asked_of
 from web.wsgi_request import environ_of, headers_of
+
+# What clients and proxies write into X-Forwarded-For.
+ENTRIES = ["198.51.100.7", "2001:db8::7", "[2001:db8::7]:4711", "unknown", "", " 203.0.113.9:80"]
 
 
 def scope_of(path: str, *, headers: Sequence[tuple[str, str]] = (), **more: Any) -> Any:
@@ -82,6 +89,21 @@ def test_the_addresses_of_two_proxies_in_two_fields_are_one_header_of_an_ordinar
         found = headers_of(scope)
         assert found["x-forwarded-for"] == environ_of(scope)["HTTP_X_FORWARDED_FOR"] == "192.0.2.1,192.0.2.2"
         assert (read_call(scope, path, found, b"") is not None) is is_ordinary
+
+
+@given(
+    entries=st.lists(st.lists(st.sampled_from(ENTRIES), min_size=1).map(", ".join), max_size=4),
+    proxies=st.integers(0, 4),
+)
+def test_the_fields_of_two_proxies_are_one_list_in_which_a_client_cannot_hide_the_last(
+    entries: list[str], proxies: int
+) -> None:
+    scope = scope_of("/", headers=[("x-forwarded-for", entry) for entry in entries])
+    joined = {"HTTP_X_FORWARDED_FOR": ", ".join(entries)} if entries else {}
+    with override_settings(TRUSTED_PROXIES=proxies):
+        in_one_field = client_address(RequestFactory().get("/", REMOTE_ADDR="192.0.2.7", **joined))
+        assert client_address(WSGIRequest(environ_of(scope))) == in_one_field
+    assert headers_of(scope).get("x-forwarded-for") == environ_of(scope).get("HTTP_X_FORWARDED_FOR")
 
 
 def test_a_header_with_an_underscore_is_dropped() -> None:
