@@ -338,7 +338,7 @@ ACCOUNT_RATE_LIMITS = {
 }
 # Whether staff must have a second factor before the admin opens.
 STAFF_SECOND_FACTOR: bool = env.bool("STAFF_SECOND_FACTOR", default=HTTPS)
-MFA_FORMS = {name: f"shop.accounts.second_factor.{name.title()}Form" for name in ("authenticate", "reauthenticate")}
+MFA_FORMS = password_rules.CODE_FORMS
 MFA_TOTP_ISSUER = "Stampede"
 # A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
 MFA_TOTP_TOLERANCE = 1

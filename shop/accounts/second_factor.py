@@ -7,6 +7,7 @@ from allauth.core import context
 from allauth.mfa import app_settings
 from allauth.mfa.base import forms
 from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
@@ -62,6 +63,16 @@ class AuthenticateForm(CheckedCode, forms.AuthenticateForm):  # type: ignore[mis
 
 class ReauthenticateForm(CheckedCode, forms.ReauthenticateForm):  # type: ignore[misc]
     pass
+
+
+class ActivateTotpForm(ActivateTOTPForm):  # type: ignore[misc]
+    def clean_code(self) -> str:
+        """The code that turns the second factor on is used by that, which allauth does not note."""
+        code = str(super().clean_code())
+        authenticator = Authenticator(user=self.user, type=Authenticator.Type.TOTP)
+        authenticator.wrap()._mark_code_used(code)
+        keep_used(authenticator, code)
+        return code
 
 
 def keep_used(authenticator: Authenticator, code: str) -> None:

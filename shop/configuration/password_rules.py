@@ -1,4 +1,4 @@
-"""How passwords are hashed, and which are refused."""
+"""How passwords are hashed, and which are refused; and the forms that take the code of a second factor."""
 
 from typing import Any
 
@@ -11,6 +11,13 @@ HASHERS = [
     "shop.configuration.password_rules.SmallArgon2Hasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
+
+# By allauth's names (the setting MFA_FORMS).
+CODE_FORMS = {
+    "activate_totp": "shop.accounts.second_factor.ActivateTotpForm",
+    "authenticate": "shop.accounts.second_factor.AuthenticateForm",
+    "reauthenticate": "shop.accounts.second_factor.ReauthenticateForm",
+}
 
 
 class SmallArgon2Hasher(Argon2PasswordHasher):

@@ -1,6 +1,7 @@
 """What a person does with an account, through the pages; and the mails that Celery would send."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -90,13 +91,13 @@ def enter_password(client: Client, *, password: str = "manager-password") -> str
     return answer.get("Location", "")
 
 
-def turn_on(client: Client) -> tuple[str, list[str]]:
-    """Turns the second factor on as a person does. The secret, and the recovery codes."""
+def turn_on(client: Client, *, code: Callable[[str], str] = code_of) -> tuple[str, list[str]]:
+    """Turns the second factor on as a person does, with this code of the secret. The secret, and the recovery codes."""
     page = client.get("/accounts/2fa/totp/activate/", follow=True)
     assert page.redirect_chain[0][0].startswith("/accounts/reauthenticate/")
     page = client.post(page.redirect_chain[0][0], {"password": "manager-password"}, follow=True)
     secret = re.findall(r"<code>([A-Z2-7]+)</code>", page.content.decode())[0]
-    page = client.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)}, follow=True)
+    page = client.post("/accounts/2fa/totp/activate/", {"code": code(secret)}, follow=True)
     codes = re.findall(r"<code>(\d{8})</code>", page.content.decode())
     assert len(codes) == 10
     return secret, codes

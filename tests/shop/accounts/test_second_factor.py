@@ -85,6 +85,16 @@ def test_a_code_of_the_app_that_was_used_is_refused_for_as_long_as_it_is_valid(
         assert client.post("/accounts/2fa/reauthenticate/", code).status_code == 200, more_seconds
 
 
+def test_the_code_that_turned_the_second_factor_on_is_used_up(shop_manager: User, client: Client) -> None:
+    enter_password(client)
+    secret, _codes = turn_on(client, code=latest_code_of)
+    other, code = Client(), {"code": latest_code_of(secret)}
+    enter_password(other)
+    for more_seconds in (0, 31, 50):
+        age_used_codes(seconds=more_seconds)
+        assert other.post("/accounts/2fa/authenticate/", code).status_code == 200, more_seconds
+
+
 def test_the_field_of_a_code_says_where_the_code_is_and_refers_to_its_error(as_buyer: Client) -> None:
     enter_password_again(as_buyer, "buyer-password")
     page = as_buyer.post("/accounts/2fa/totp/activate/", {"code": "000000"}).content.decode()
