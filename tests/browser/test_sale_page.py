@@ -169,6 +169,7 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
     expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
     waiting = page.get_by_role("button", name="Waiting for the start", disabled=False)
     expect(waiting).to_have_count(2)
+    expect(page.get_by_role("link", name="Remind me")).to_be_visible()
     page.reload()
     expect(page.locator("[data-phase-text]")).to_have_text("Paused, closes in")
     expect(waiting).to_have_count(2)
@@ -189,6 +190,7 @@ def test_a_waiting_page_keeps_the_chosen_units_over_a_pause_and_a_reload_and_sho
         pass
     assert refused.value.status == 409
     expect(waiting).to_have_count(2)
+    expect(page.get_by_role("link", name="Remind me")).to_have_count(0)
     make_change(kind=SaleChange.Kind.RESUME, sale_id=item.sale_id, reason="it is here", made_by=None)
     # When both are reserved, then the buyer comes to a page with both, each with its countdown
     page.wait_for_url(MY_ORDERS, timeout=40_000)

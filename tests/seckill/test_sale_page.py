@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from seckill import ledger, pages
 from seckill.items import holdings
-from seckill.models import Sale, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.reservation import reserve as reserve_units
 from seckill.reservation import unavailable
 from seckill.store.client import StoreUnreachable
@@ -21,6 +21,7 @@ from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product, text_of, variant_of
+from tests.steps.staff import change
 from tests.steps.store import counters_of, left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -291,3 +292,17 @@ def test_no_page_promises_first_come_first_served_where_a_sale_is_not(
     client.force_login(buyer)
     for path in (page_of(item), page_of(item) + more):
         assert ("first come, first served" in text_of(client, path)) == is_first_come
+
+
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("opens_in_seconds", [-60, 600])
+def test_a_page_offers_a_reminder_until_the_opening_also_while_the_sale_is_paused(
+    product: Product, client: Client, opens_in_seconds: int, paused: bool
+) -> None:
+    item = make_item(product, opens_in_seconds=opens_in_seconds)
+    if paused:
+        change(item, SaleChange.Kind.PAUSE)
+    page = client.get(page_of(item)).content.decode()
+    assert f'data-phase="{"paused" if paused else "upcoming" if opens_in_seconds > 0 else "open"}"' in page
+    is_coming = opens_in_seconds > 0
+    assert ("Remind me" in page, "Press the button before the start" in page) == (is_coming, is_coming)

@@ -124,7 +124,6 @@ const sale = {
   },
 
   tellOtherTabs(news) { otherTabs.postMessage(news); },
-
   announce(text) { announcer.textContent = text; },
 };
 
@@ -177,6 +176,7 @@ function planTimes() {
   if (sale.opensMs > now() || sale.items.some(({ step, phase }) => step === "scheduled" && phase === "open")) {
     atServerTime(sale.opensMs, () => {
       for (const item of sale.items) item.onOpening();
+      for (const part of root.querySelectorAll(".before-opening")) part.remove();
       sale.updatePhase();
       // A draw takes no entries any more, also where a pause goes on.
       if (!sale.items.length) reloadOnce();
