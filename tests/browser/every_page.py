@@ -18,6 +18,7 @@ from orders.models import Order, OrderStatus, Refund
 from seckill.models import SaleChange, SaleItem
 from shop.http import problems
 from shop.models import Product, Variant
+from tests.steps.accounts import latest_code_of
 from tests.steps.buying import make_orders
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import change
@@ -131,10 +132,7 @@ def failures(page: Page, shop: str) -> Iterator[str]:
 
 def buyers_pages(page: Page, shop: str, item: SaleItem, buyer: User) -> Iterator[str]:
     """The buyer is the one of the fixture `buyer_with_password`."""
-    open_page(page, f"{shop}/accounts/login/")
-    page.fill("[name=login]", "buyer")
-    page.fill("[name=password]", "a-good-password")
-    page.click("main form button")
+    enter_password(page, shop)
     page.wait_for_url(f"{shop}/")
     yield from lost_connection(page, shop, item)
     intake.drain_all(item_id=item.pk)
@@ -153,6 +151,13 @@ def buyers_pages(page: Page, shop: str, item: SaleItem, buyer: User) -> Iterator
     yield from before_and_after_a_sale(page, shop, item)
     yield from waiting_room(page, shop)
     yield from own_account(page, shop)
+
+
+def enter_password(page: Page, shop: str) -> None:
+    open_page(page, f"{shop}/accounts/login/")
+    page.fill("[name=login]", "buyer")
+    page.fill("[name=password]", "a-good-password")
+    page.click("main form button")
 
 
 def lost_connection(page: Page, shop: str, item: SaleItem) -> Iterator[str]:
@@ -207,7 +212,7 @@ def waiting_room(page: Page, shop: str) -> Iterator[str]:
 
 
 def own_account(page: Page, shop: str) -> Iterator[str]:
-    """What the password is asked for, and an account that has nothing any more."""
+    """What the password is asked for, the second factor, and an account that has nothing any more."""
     open_page(page, f"{shop}/accounts/delete/")
     yield "an account that cannot be deleted yet"
     open_page(page, f"{shop}/accounts/tokens/")
@@ -220,8 +225,25 @@ def own_account(page: Page, shop: str) -> Iterator[str]:
     yield "a new token"
     open_page(page, f"{shop}/accounts/2fa/totp/activate/")
     yield "turning the second factor on"
+    page.fill("[name=code]", latest_code_of(page.locator("main code").inner_text()))
+    page.click("main form button")
+    recovery_code = page.locator(".recovery-codes code").first.inner_text()
+    yield "the recovery codes"
+    open_page(page, f"{shop}/accounts/logout/")
+    page.click("main form button")
+    page.wait_for_url(f"{shop}/")
+    enter_password(page, shop)
+    page.fill("[name=code]", recovery_code)
+    yield "the second step of signing in"
+    page.locator("main form button").first.click()
+    page.wait_for_url(f"{shop}/")
     Order.objects.exclude(buyer=None).update(buyer=None, email="guest@example.com")
     open_page(page, f"{shop}/orders/")
     yield "no orders yet"
     open_page(page, f"{shop}/accounts/delete/")
     yield "the end of an account"
+    page.click("main form button")
+    page.fill("[name=password]", "a-good-password")
+    page.click("main form button")
+    page.wait_for_selector("main form", state="detached")
+    yield "an account that is deleted"
