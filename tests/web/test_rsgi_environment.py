@@ -99,7 +99,7 @@ def test_the_fields_of_two_proxies_are_one_list_in_which_a_client_cannot_hide_th
     entries: list[str], proxies: int
 ) -> None:
     scope = scope_of("/", headers=[("x-forwarded-for", entry) for entry in entries])
-    joined = {"HTTP_X_FORWARDED_FOR": ", ".join(entries)} if entries else {}
+    joined: dict[str, Any] = {"HTTP_X_FORWARDED_FOR": ", ".join(entries)} if entries else {}
     with override_settings(TRUSTED_PROXIES=proxies):
         in_one_field = client_address(RequestFactory().get("/", REMOTE_ADDR="192.0.2.7", **joined))
         assert client_address(WSGIRequest(environ_of(scope))) == in_one_field
