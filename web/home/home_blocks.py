@@ -219,7 +219,9 @@ def audit_of(known: Known) -> HealthLine:
     if notes is None or not known.states["cache"]["up"]:
         return HealthLine(name, False, _("not known while the cache does not answer"))
     if notes.audit is None:
-        return HealthLine(name, False, _("none was made yet, though beat asks for one every minute"))
+        if notes.audit_late:
+            return HealthLine(name, False, _("none was made yet, though beat asks for one every minute"))
+        return HealthLine(name, True, _("the first one will be made in a moment"))
     at_s, differences = notes.audit
     if differences:
         text = ngettext("%(count)d difference was found", "%(count)d differences were found", differences)

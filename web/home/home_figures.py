@@ -39,6 +39,8 @@ COUNT_MAX = 99
 # As the alert StampedeSweepLate: a sweep that has not done its work for three intervals and this long is late.
 LATE_INTERVALS = 3
 LATE_SECONDS = 120.0
+# The sweep that audits.
+AUDIT = "audit_sales"
 
 # Sums may take PostgreSQL long, and nothing waits for them.
 THREADS = {name: BoundedThread(name=f"home-{name}") for name in (*SOURCES, "sums")}
@@ -58,12 +60,14 @@ class Rows:
 class Notes:
     """What the cache server remembers. `audit` is when the last one was, in seconds since 1970, and its differences.
 
-    `late_queues` are those of sweeps that were not done in time; `all_late` where that is so for every sweep.
+    `late_queues` are those of sweeps that were not done in time; `all_late` where that is so for every sweep, and
+    `audit_late` for audits.
     """
 
     results: Mapping[int, Result]
     late_queues: Sequence[str]
     all_late: bool
+    audit_late: bool
     audit: tuple[float, int] | None
 
 
@@ -161,14 +165,15 @@ def read_counters(item_ids: Sequence[int]) -> dict[int, Counters | None]:
 def read_notes(sale_ids: Sequence[int], sweeps: Mapping[str, Sweep]) -> Notes:
     now_s = time.time()
     late = [
-        sweeps[name].queue
+        name
         for name, note in last_notes(sweeps).items()
         if now_s - note.at_s > LATE_INTERVALS * sweeps[name].every_seconds + LATE_SECONDS
     ]
     audit = last_audit()
     return Notes(
         results=last_results(sale_ids),
-        late_queues=sorted(set(late)),
+        late_queues=sorted({sweeps[name].queue for name in late}),
         all_late=len(late) == len(sweeps),
+        audit_late=AUDIT in late,
         audit=(audit[0], sum(audit[1].values())) if audit else None,
     )

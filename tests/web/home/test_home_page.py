@@ -89,6 +89,8 @@ def test_it_shows_sales_orders_stock_and_what_is_to_be_done(
         ("Reservation store", True),
         ("Cache", True),
         ("Workers and beat", True),
+        # None was made yet, and none is late.
+        ("Audit of both stores", True),
     }
 
 
@@ -194,4 +196,6 @@ def test_a_sale_is_known_without_its_units(as_manager: Client, item: SaleItem) -
 
 def test_work_that_is_not_done_in_time_is_shown(as_manager: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(home_figures, "LATE_SECONDS", -1_000_000.0)
-    assert "look at beat and at the workers" in words_of(as_manager.get(HOME).text)
+    words = words_of(as_manager.get(HOME).text)
+    assert "look at beat and at the workers" in words
+    assert "none was made yet, though beat asks for one every minute" in words
