@@ -1,19 +1,27 @@
 """Why staff may want to look at an order. There is one reason at a time, and one that a person must act on is kept.
 
-The caller has locked the order, and has just read it; `resolve` locks it itself.
+What staff have resolved is remembered with its time (`Order.resolved_reasons`): only what happens later gives the same
+reason again. The caller has locked the order, and has just read it; `resolve` locks it itself.
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from math import inf
 
 from django.db import transaction
 from django.db.models import Q
 
 from orders.models import ATTENTION_TO_DO, SOLD, Attention, Order, Payment, PaymentEvent, Refund
+from shop.databases.database_clock import database_now
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 # The company has the money and has not reported it (payments/sessions.py).
 UNREPORTED = Q(status__in=["pending", "failed"], found_paid_at__isnull=False, closed_at__isnull=False)
 
-# The outcomes of events of payments that are for information, as payments/inbox.py names them.
+# The outcomes of events of payments, as payments/inbox.py names them: those to act on, the first one first, and those
+# that are for information.
+TO_DO = {"no_capture": Attention.REFUND_WITHOUT_PAYMENT, "amount_differs": Attention.AMOUNT_DIFFERS}
 FOR_INFORMATION = {
     "paid_twice": Attention.PAID_TWICE,
     "one_each": Attention.ONE_EACH,
@@ -21,12 +29,14 @@ FOR_INFORMATION = {
 }
 
 
-def give_reason(order: Order, reason: Attention) -> None:
-    """Staff may want to look at the order, unless they must act on it already.
+def give_reason(order: Order, reason: Attention, *, since: datetime | None = None) -> None:
+    """Staff may want to look at the order, unless they must act on it already. It is a new event, or is so `since`.
 
     A refund that fails goes first: the former reason comes back when it is done. A lost payment stays, since the
     store's holds are repaired by it; the refund that fails is listed again with its next attempt.
     """
+    if since is not None and since <= resolved_at(order, reason):
+        return
     kept = [Attention.PAYMENT_LOST] if reason is Attention.REFUND_FAILS else ATTENTION_TO_DO
     Order.objects.filter(pk=order.pk).exclude(attention__in=kept).update(attention=reason)
 
@@ -47,7 +57,8 @@ def refunds_work_again(order: Order) -> None:
 def resolve(order: Order) -> bool:
     """Staff have dealt with the order's reason. False if it has another one meanwhile, which stays.
 
-    An unreported payment is waited for no longer. Its event still counts if it comes after all.
+    What else they must act on is listed next. An unreported payment is waited for no longer. Its event still counts if
+    it comes after all.
     """
     with transaction.atomic():
         locked = Order.objects.select_for_update().get(pk=order.pk)
@@ -56,26 +67,43 @@ def resolve(order: Order) -> bool:
         if order.attention == Attention.PAYMENT_UNREPORTED:
             pending = Payment.objects.filter(UNREPORTED, order=order, status=Payment.Status.PENDING)
             pending.update(status=Payment.Status.FAILED)
-        Order.objects.filter(pk=order.pk).update(attention="")
+        resolved = {**(locked.resolved_reasons or {}), order.attention: database_now().isoformat()}
+        locked.resolved_reasons = resolved
+        to_do = next((reason for reason in reasons_from_rows(locked) if reason in ATTENTION_TO_DO), "")
+        Order.objects.filter(pk=order.pk).update(attention=to_do, resolved_reasons=resolved)
     return True
 
 
+def resolved_at(order: Order, reason: Attention) -> datetime:
+    text = (order.resolved_reasons or {}).get(reason)
+    return datetime.fromisoformat(text) if text else NEVER
+
+
 def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterator[Attention]:
-    """The reasons that payments and their events tell: first those to act on, then what happened last."""
+    """The reasons that payments and their events tell: first those to act on, then what happened last.
+
+    Once staff have resolved an unreported payment, the refund of all of it is the one that they were told to make.
+    """
     payments = Payment.objects.filter(order=order)
-    if payments.filter(UNREPORTED).exclude(pk__in=[but_for.pk] if but_for else []).exists():
+    unreported = payments.filter(UNREPORTED, closed_at__gt=resolved_at(order, Attention.PAYMENT_UNREPORTED))
+    if unreported.exclude(pk__in=[but_for.pk] if but_for else []).exists():
         yield Attention.PAYMENT_UNREPORTED
+    dealt_with = {payment.pk: payment.amount_minor for payment in payments if payment.never_reported}
     events = PaymentEvent.objects.filter(payment_id__in=payments.values("pk"), applied_at__isnull=False)
-    happened = list(events.order_by("-applied_at", "-pk").values_list("outcome", "payment_id"))
-    outcomes = [outcome for outcome, _ in happened]
-    if "no_capture" in outcomes:
-        yield Attention.REFUND_WITHOUT_PAYMENT
-    if "amount_differs" in outcomes:
-        yield Attention.AMOUNT_DIFFERS
-    for outcome, payment_id in happened:
-        if outcome in FOR_INFORMATION:
-            yield FOR_INFORMATION[outcome]
-        elif outcome == "late" and Refund.objects.filter(payment_id=payment_id, is_surplus=True).exists():
-            yield Attention.LATE_PAYMENT_REFUNDED
-        elif outcome == "late" and order.status in SOLD:
-            yield Attention.LATE_PAYMENT_KEPT
+    happened = []
+    for event in events.order_by("-applied_at", "-pk"):
+        reason = TO_DO.get(event.outcome) or FOR_INFORMATION.get(event.outcome)
+        if event.outcome == "late":
+            reason = reason_of_late_payment(order, event)
+        if event.outcome == "no_capture" and event.amount_minor >= dealt_with.get(event.payment_id, inf):
+            continue
+        if reason and event.applied_at and event.applied_at > resolved_at(order, reason):
+            happened.append(reason)
+    yield from (reason for reason in TO_DO.values() if reason in happened)
+    yield from (reason for reason in happened if reason not in TO_DO.values())
+
+
+def reason_of_late_payment(order: Order, event: PaymentEvent) -> Attention | None:
+    if Refund.objects.filter(payment_id=event.payment_id, is_surplus=True).exists():
+        return Attention.LATE_PAYMENT_REFUNDED
+    return Attention.LATE_PAYMENT_KEPT if order.status in SOLD else None

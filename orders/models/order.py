@@ -154,6 +154,8 @@ class Order(models.Model):
     attention = models.CharField(
         _("needs attention"), max_length=30, choices=Attention, blank=True, default="", db_default=""
     )
+    # By reason, when staff resolved it. What happened before is not listed again (orders/life/attention.py).
+    resolved_reasons = models.JSONField(null=True, editable=False)
     buyer_note = models.CharField(_("note from the buyer"), max_length=500, blank=True, default="", db_default="")
     # Of former releases, which had one text for all notes; new ones are rows (`OrderNote`).
     staff_note = models.TextField(_("notes of the staff"), blank=True, default="", db_default="")

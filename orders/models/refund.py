@@ -56,6 +56,7 @@ class Refund(models.Model):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
+    failing_since = models.DateTimeField(null=True, editable=False)
     is_credited = models.BooleanField(_("has a credit note"), default=False, db_default=False, editable=False)
 
     class Meta:

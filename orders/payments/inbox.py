@@ -194,7 +194,7 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     elif row.kind in OF_REFUNDS and payment.status in NOT_CAPTURED:
         if not PaymentEvent.objects.filter(GIVEN_UP, pk=row.pk).exists():
             return EventOutcome.WAITING
-        outcome = give_up(order=order, row=row)
+        outcome = give_up(order=order, payment=payment, row=row)
     elif row.kind == EventKind.CAPTURED:
         outcome = record_capture(order=order, payment=payment, row=row)
     elif row.kind in PAGE_ENDS:
@@ -222,8 +222,13 @@ def note_applied(row: PaymentEvent, outcome: EventOutcome) -> EventOutcome:
     return outcome
 
 
-def give_up(*, order: Order, row: PaymentEvent) -> EventOutcome:
-    """No capture has come for a refund: a person has to find out why. Another thing that they have to do is kept."""
+def give_up(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
+    """No capture has come for a refund: a person has to find out why. Another thing that they have to do is kept.
+
+    If they have dealt with an unreported payment, they were told to refund it.
+    """
+    if payment.never_reported and row.amount_minor >= payment.amount_minor:
+        return EventOutcome.NO_CAPTURE
     log.error("refund_without_capture", order=str(order.number), payment=str(row.payment_id), event_id=row.event_id)
     give_reason(order, Attention.REFUND_WITHOUT_PAYMENT)
     return EventOutcome.NO_CAPTURE

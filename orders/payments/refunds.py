@@ -13,12 +13,12 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Sum
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
-from orders.life.attention import give_reason, refunds_work_again
+from orders.life.attention import give_reason, refunds_work_again, resolved_at
 from orders.models import BY_HAND, ENDED_UNPAID, Attention, Order, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import EventKind, ProviderRefused, ProviderUnreachable, RefundAnswer
@@ -120,8 +120,13 @@ def record_failed_request(*, refund: Refund, attempts: int, error: str, is_refus
         fail(refund_id=refund.pk, error=error)
         return
     due = Refund.objects.filter(pk=refund.pk, status=Refund.Status.DUE)
-    if due.update(last_error=error[:500]) and attempts >= ATTEMPTS_BEFORE_ATTENTION:
-        give_reason(refund.order, Attention.REFUND_FAILS)
+    if not due.update(last_error=error[:500]) or attempts < ATTEMPTS_BEFORE_ATTENTION:
+        return
+    with transaction.atomic():
+        order = Order.objects.select_for_update().get(pk=refund.order_id)
+        if due.update(failing_since=Coalesce("failing_since", Now())):
+            refund.refresh_from_db(fields=["failing_since"])
+            give_reason(order, Attention.REFUND_FAILS, since=refund.failing_since)
 
 
 # --- How a refund ends ---
@@ -157,7 +162,7 @@ def finish(*, refund_id: UUID) -> bool:
         refund = Refund.objects.get(pk=refund_id)
         order = Order.objects.select_for_update().get(pk=refund.order_id)
         due = Refund.objects.filter(pk=refund_id, status=Refund.Status.DUE)
-        ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": ""}
+        ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": "", "failing_since": None}
         if due.update(status=Refund.Status.REFUNDED, **ended) != 1:
             return False
         payment = Payment.objects.get(refunds=refund_id)
@@ -196,13 +201,15 @@ def close(*, order: Order, payment: Payment) -> None:
 def another_fails(order: Order) -> bool:
     """Whether a person must act on a refund of the order: it fails, or it failed for good and part of the money stays.
 
-    Attempts alone tell nothing: each question about a refund that the provider has accepted is one.
+    Attempts alone tell nothing: each question about a refund that the provider has accepted is one. What staff have
+    resolved, they need not act on again.
     """
     fails = Q(attempts__gte=ATTEMPTS_BEFORE_ATTENTION) | Q(payment__status=Payment.Status.REFUND_DUE)
     to_do = Q(fails, status=Refund.Status.DUE) & ~Q(last_error="")
     if order.refunded_minor < order.amount_minor:
         to_do |= Q(status=Refund.Status.FAILED)
-    return Refund.objects.filter(to_do, order=order).exists()
+    resolved = Q(failing_since__lte=resolved_at(order, Attention.REFUND_FAILS))
+    return Refund.objects.filter(to_do, order=order).exclude(resolved).exists()
 
 
 def fail(*, refund_id: UUID, error: str) -> bool:
@@ -218,13 +225,13 @@ def fail(*, refund_id: UUID, error: str) -> bool:
         if refund.is_surplus or payment.filter(status=Payment.Status.REFUND_DUE).exists():
             # A person has to act first; the sweep tries again tomorrow.
             again = {"ended_at": None, "next_attempt_at": Now() + timedelta(days=1), "last_error": error[:500]}
-            not_failed.update(status=Refund.Status.DUE, **again)
+            not_failed.update(status=Refund.Status.DUE, failing_since=Now(), **again)
             payment.update(status=Payment.Status.REFUND_DUE)
             lifecycle.mark_refund_failed(order, lost_minor=0)
             write_note(refund_id=refund_id)
             return True
         ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": error[:500]}
-        if not_failed.update(status=Refund.Status.FAILED, **ended) != 1:
+        if not_failed.update(status=Refund.Status.FAILED, failing_since=Now(), **ended) != 1:
             return False
         payment.filter(status=Payment.Status.REFUNDED).update(status=Payment.Status.CAPTURED)
         lifecycle.mark_refund_failed(order, lost_minor=refund.amount_minor)

@@ -173,6 +173,10 @@ def press_button(client: Client, order: Order, step: str, **sent: Any) -> Any:
     return client.post(f"{ORDERS}{order.pk}/{step}/now/", {"confirmed": "yes", **sent})
 
 
+def mark_resolved(client: Client, *orders: Order) -> None:
+    client.post(f"{LOOK_AT}?todo=all", {"action": "mark_resolved", "_selected_action": [order.pk for order in orders]})
+
+
 def record_payment(client: Client, order: Order, amount: str = "19.00", reference: str = "TX-1") -> Any:
     received = {f"order-{order.pk}-amount": amount, f"order-{order.pk}-reference": reference}
     return press_button(client, order, "record-payment", **received)

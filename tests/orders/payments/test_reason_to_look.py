@@ -18,7 +18,7 @@ from seckill.models import SaleItem
 from tests.steps.buying import let_deadlines_pass, order_of
 from tests.steps.guarding import guarded_by
 from tests.steps.paying import make_due, message, payment_of, refund_part, send_webhook
-from tests.steps.staff import LOOK_AT, ORDERS
+from tests.steps.staff import LOOK_AT, ORDERS, mark_resolved
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -202,3 +202,109 @@ def test_a_refund_without_a_payment_is_to_do_on_an_order_that_was_paid_twice(
     send_webhook(message(second))
     assert reason_of(order) == Attention.PAID_TWICE
     assert tasks.apply_waiting_events() == 1
+
+
+# --- what staff have resolved ---
+
+
+def fail_for_a_while() -> None:
+    fail_for_long(AWAY)
+    ask_provider(DONE)
+
+
+def test_a_wrong_amount_that_staff_have_resolved_does_not_come_back_after_a_refund_failed(
+    order: Order, payment: Payment, as_manager: Client
+) -> None:
+    send_webhook(message(payment, amount_minor=1))
+    mark_resolved(as_manager, order)
+    fail_for_long(AWAY)
+    assert reason_of(order) == Attention.REFUND_FAILS
+    ask_provider(DONE)
+    assert reason_of(order) == ""
+    # Another wrong amount is new
+    send_webhook(message(payment_of(order, key="again"), amount_minor=2))
+    assert reason_of(order) == Attention.AMOUNT_DIFFERS
+    fail_for_a_while()
+    assert reason_of(order) == Attention.AMOUNT_DIFFERS
+
+
+def test_a_second_payment_that_staff_have_read_of_is_not_told_of_again(
+    paid_with_second_page: tuple[Order, Payment], as_manager: Client
+) -> None:
+    order, second = paid_with_second_page
+    send_webhook(message(second))
+    mark_resolved(as_manager, order)
+    fail_for_a_while()
+    assert reason_of(order) == ""
+
+
+@pytest.mark.parametrize("is_all", [False, True])
+def test_a_refund_whose_failing_staff_have_resolved_is_listed_again_only_if_another_fails(
+    paid: Order, as_manager: Client, is_all: bool
+) -> None:
+    # Given a refund that goes on failing after staff have resolved it
+    if is_all:
+        lifecycle.refund(order_id=paid.pk, units_back=True)
+    else:
+        refund_part(paid, 700)
+    fail_for_long(AWAY)
+    mark_resolved(as_manager, paid)
+    ask_provider(REFUSED if is_all else AWAY)
+    assert reason_of(paid) == ""
+    # When the provider reports that it failed, or another one fails
+    if is_all:
+        send_webhook(message(payment_in(paid), "refund_failed", refund=str(paid.refunds.get().pk)))
+    else:
+        part = refund_part(paid, 300)
+        fail_for_long(AWAY)
+    assert reason_of(paid) == Attention.REFUND_FAILS
+    # Then that one alone is to do
+    if not is_all:
+        refunds.finish(refund_id=part.pk)
+        assert reason_of(paid) == ""
+
+
+def test_a_refund_that_fails_for_good_is_new_after_its_attempts_were_resolved(paid: Order, as_manager: Client) -> None:
+    refund_part(paid, 700)
+    fail_for_long(AWAY)
+    mark_resolved(as_manager, paid)
+    ask_provider(REFUSED)
+    assert reason_of(paid) == Attention.REFUND_FAILS
+
+
+def test_a_wrong_amount_is_to_do_once_staff_have_resolved_the_refund_that_fails(
+    order: Order, payment: Payment, as_manager: Client
+) -> None:
+    send_webhook(message(payment, amount_minor=1))
+    fail_for_long(AWAY)
+    mark_resolved(as_manager, order)
+    assert reason_of(order) == Attention.AMOUNT_DIFFERS
+    mark_resolved(as_manager, order)
+    assert reason_of(order) == ""
+
+
+def test_a_refund_without_a_payment_that_staff_have_resolved_does_not_come_back_with_another_payment(
+    paid_with_second_page: tuple[Order, Payment], as_manager: Client
+) -> None:
+    # Given a refund of a second payment that was never reported
+    order, second = paid_with_second_page
+    send_webhook(message(second, "refunded"))
+    give_up_waiting()
+    mark_resolved(as_manager, order)
+    # When a refund of the first fails for a while
+    refund_part(order, 700)
+    fail_for_a_while()
+    assert reason_of(order) == ""
+    # Then only another report lists it
+    send_webhook(message(second, "refunded"))
+    give_up_waiting()
+    assert reason_of(order) == Attention.REFUND_WITHOUT_PAYMENT
+
+
+def give_up_waiting() -> None:
+    PaymentEvent.objects.filter(applied_at=None).update(received_at=F("received_at") - inbox.GIVEN_UP_AFTER)
+    assert tasks.apply_waiting_events() == 1
+
+
+def payment_in(order: Order) -> Payment:
+    return Payment.objects.get(order=order)

@@ -11,14 +11,14 @@ from django.test import Client
 from orders import tasks
 from orders.account.deletion import NotNow, delete_account
 from orders.life import lifecycle
-from orders.models import Attention, Order, OrderStatus, Payment
-from orders.payments import sessions
+from orders.models import Attention, Order, OrderStatus, Payment, PaymentEvent
+from orders.payments import inbox, sessions
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from tests.steps.buying import buyer_of, let_deadlines_pass, order_of
 from tests.steps.paying import make_due, message, payment_of, send_webhook
-from tests.steps.staff import LOOK_AT
+from tests.steps.staff import LOOK_AT, mark_resolved
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -80,17 +80,13 @@ def test_the_account_is_not_deleted_while_its_money_is_unreported(unheard: Order
         wait()
         with pytest.raises(NotNow):
             delete_account(buyer.pk)
-    resolve(as_manager, unheard)
+    mark_resolved(as_manager, unheard)
     delete_account(buyer.pk)
-
-
-def resolve(manager: Client, *orders: Order) -> None:
-    manager.post(LOOK_AT, {"action": "mark_resolved", "_selected_action": [order.pk for order in orders]})
 
 
 def test_an_order_that_staff_have_resolved_is_not_listed_again(unheard: Order, as_manager: Client) -> None:
     let_an_hour_pass()
-    resolve(as_manager, unheard)
+    mark_resolved(as_manager, unheard)
     let_an_hour_pass()
     assert attention_of(unheard) == ""
 
@@ -99,7 +95,7 @@ def test_the_buyers_page_waits_no_longer_once_staff_have_dealt_with_the_payment(
     unheard: Order, payment: Payment, as_manager: Client
 ) -> None:
     let_an_hour_pass()
-    resolve(as_manager, unheard)
+    mark_resolved(as_manager, unheard)
     payment.refresh_from_db()
     assert payment.status == Payment.Status.FAILED
     as_manager.force_login(buyer_of(unheard))
@@ -113,12 +109,32 @@ def test_the_buyers_page_waits_no_longer_once_staff_have_dealt_with_the_payment(
     assert (unheard.status, unheard.attention) == (OrderStatus.PAID, Attention.LATE_PAYMENT_KEPT)
 
 
+@pytest.mark.parametrize("is_resolved_first", [True, False])
+@pytest.mark.parametrize("part_minor", [0, 500])
+def test_the_refund_that_staff_were_told_to_make_is_nothing_to_do(
+    unheard: Order, payment: Payment, as_manager: Client, is_resolved_first: bool, part_minor: int
+) -> None:
+    """It is reported without its payment, before or after they say that they have dealt with that."""
+    let_an_hour_pass()
+    if is_resolved_first:
+        mark_resolved(as_manager, unheard)
+    so_far = {"amount_minor": part_minor} if part_minor else {}
+    send_webhook(message(payment, "refunded_so_far" if part_minor else "refunded", **so_far))
+    PaymentEvent.objects.update(received_at=F("received_at") - inbox.GIVEN_UP_AFTER)
+    assert tasks.apply_waiting_events() == 1
+    if not is_resolved_first:
+        assert attention_of(unheard) == Attention.PAYMENT_UNREPORTED
+        mark_resolved(as_manager, unheard)
+    # The company keeps the rest of a payment of which a part went back
+    assert attention_of(unheard) == (Attention.REFUND_WITHOUT_PAYMENT if part_minor else "")
+
+
 def test_another_reason_that_staff_resolve_leaves_a_pending_payment(
     unheard: Order, payment: Payment, as_manager: Client
 ) -> None:
     Order.objects.update(attention=Attention.AMOUNT_DIFFERS)
     let_an_hour_pass()
-    resolve(as_manager, unheard)
+    mark_resolved(as_manager, unheard)
     payment.refresh_from_db()
     assert payment.status == Payment.Status.PENDING
 
