@@ -49,7 +49,11 @@ class Document(models.Model):
                 condition=Q(number=None, issued_at=None) | Q(number__isnull=False, issued_at__isnull=False),
             ),
         ]
-        indexes = [models.Index(fields=["id"], name="orders_document_to_number", condition=Q(number=None))]
+        indexes = [
+            models.Index(fields=["id"], name="orders_document_to_number", condition=Q(number=None)),
+            # For the documents of a month, which those who do the accounts filter and export.
+            models.Index(fields=["issued_at"], name="orders_document_issued"),
+        ]
 
     def __str__(self) -> str:
         return self.shown_number or f"{self.get_kind_display()} · {self.order}"

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from orders.models import Order, OrderLine, OrderStatus, PaymentEvent
+from orders.models import Document, Order, OrderLine, OrderStatus, PaymentEvent
 from shop.models import Product
 from tests.steps.shop import variant_of
 
@@ -47,6 +47,11 @@ LISTS = [
     (OrderLine.objects.filter(order_id=1), "orders_orderline_variant_once"),
     (OrderLine.objects.filter(order_id__in=[1, 2]), "orders_orderline_variant_once"),
     (Order.objects.filter(pk=1).values("lines__units"), "orders_orderline_variant_once"),
+    # The export of a month.
+    (
+        Document.objects.filter(issued_at__gte=A_DAY, issued_at__lt=A_DAY + timedelta(days=1)).order_by(),
+        "orders_document_issued",
+    ),
 ]
 
 
