@@ -283,19 +283,37 @@ def note_total(
 ) -> bool:
     """So much of the payment was refunded in all. The amount above our own refunds was refunded on the provider's site.
 
-    False if it is nothing new. Refunds of ours that are due count too, so the event may come before or after theirs.
-    So do those that were accepted and have failed since: the event may be overtaken by the one that says so.
+    False if it is nothing new.
     """
     if payment.status != Payment.Status.CAPTURED:
         return False
-    failed = Refund.objects.filter(ACCEPTED, payment=payment, status=Refund.Status.FAILED, ended_at__gt=happened_at)
-    failed_since: int = failed.aggregate(total=Sum("amount_minor", default=0))["total"]
-    known_minor = going_back_minor(payment) + failed_since
+    known_minor = known_in_sum(payment, total_minor=total_minor, happened_at=happened_at)
     is_new = False
     for amount_minor in amounts_in(total_minor - known_minor, payment=payment, part_minor=part_minor):
         made = note(order=order, payment=payment, amount_minor=amount_minor)
         is_new |= made is not None and finish(refund_id=made.pk)
     return is_new
+
+
+def known_in_sum(payment: Payment, *, total_minor: int, happened_at: datetime) -> int:
+    """How much of the provider's sum are refunds that the shop has.
+
+    Those of ours that are due count too, so the event may come before or after theirs. So do those that were accepted
+    and have failed since: the event may be overtaken by the one that says so.
+
+    One that the provider was not asked for is not in the sum, nor is one without an answer that does not fit into it.
+    If the payment has not enough for both amounts, ours will be refused, and until then the sum says nothing new.
+    """
+    failed = Refund.objects.filter(ACCEPTED, payment=payment, status=Refund.Status.FAILED, ended_at__gt=happened_at)
+    failed_since: int = failed.aggregate(total=Sum("amount_minor", default=0))["total"]
+    going_minor = going_back_minor(payment)
+    unanswered = Refund.objects.filter(payment=payment, status=Refund.Status.DUE).exclude(ACCEPTED)
+    known_minor = going_minor + failed_since - sum(unanswered.values_list("amount_minor", flat=True))
+    for amount_minor in unanswered.filter(attempts__gt=0).order_by("created_at").values_list("amount_minor", flat=True):
+        if known_minor + amount_minor <= total_minor:
+            known_minor += amount_minor
+    is_too_much = total_minor - known_minor > payment.amount_minor - going_minor
+    return going_minor + failed_since if is_too_much else known_minor
 
 
 def note_last_total(*, order: Order, payment: Payment) -> None:

@@ -145,8 +145,10 @@ class StripeProvider:
             found = failed[0]
         if found is None:
             params = refund_request(refund, intent=intent)
-            # After a failure under a new key: the old one would return the refund as it was before it failed.
-            key = "-".join(["refund", str(refund.pk), *("again" for _ in failed)])
+            # After a failure under a new key: the old one would return the refund as it was before it failed. All that
+            # is left too: an amount may have been asked for under the old one.
+            is_rest = refund.amount_minor < refund.payment.amount_minor and "amount" not in params
+            key = "-".join(["refund", str(refund.pk), *("rest" for _ in range(is_rest)), *("again" for _ in failed)])
             try:
                 found = under_key(
                     key,
@@ -195,14 +197,18 @@ class StripeProvider:
 
 
 def refund_request(refund: Refund, *, intent: str) -> Any:
-    """A whole payment is refunded without an amount: then Stripe refunds what it still has."""
+    """A whole payment is refunded without an amount: then Stripe refunds what it still has. So is the last part of one
+    of which all goes back: staff may have refunded some of that on Stripe's site.
+    """
     assert refund.payment is not None
     request: dict[str, Any] = {
         "payment_intent": intent,
         # Not under "payment": that was a refund of the whole, in the release before.
         "metadata": {"refund": str(refund.pk), "part_of": str(refund.payment.pk)},
     }
-    if refund.amount_minor < refund.payment.amount_minor:
+    others = Refund.objects.filter(payment=refund.payment, status=Refund.Status.DUE).exclude(pk=refund.pk)
+    is_last = refund.payment.status == Payment.Status.REFUND_DUE and not others.exists()
+    if refund.amount_minor < refund.payment.amount_minor and not is_last:
         request["amount"] = to_stripe(minor=refund.amount_minor, currency=refund.payment.currency)
     return request
 

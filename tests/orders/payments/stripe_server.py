@@ -80,7 +80,9 @@ class StripeServer:
         return self.done(self.session(asked))
 
     def refunded(self, asked: Asked) -> tuple[int, dict[str, Any]]:
-        """A refund of the amount asked for, or of all."""
+        """A refund of the amount asked for, or of all that is left."""
+        if int(asked.form.get("amount", 0)) > self.still_has:
+            return error(400, "invalid_request_error")
         refund = {
             "id": f"re_{len(self.refunds) + 1}",
             "object": "refund",

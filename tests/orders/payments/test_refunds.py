@@ -300,6 +300,7 @@ def test_a_refund_that_fails_after_it_was_confirmed_is_shown(order: Order) -> No
 
 def test_a_part_that_was_refunded_on_the_providers_site_is_written_down(order: Order) -> None:
     ask(order, 1000)
+    tasks.move_refunds()
     payment = order.payments.get()
     # Ours is due and counts already: nothing new.
     send_webhook(message(payment, "refunded_so_far", amount_minor=1000))
@@ -308,6 +309,44 @@ def test_a_part_that_was_refunded_on_the_providers_site_is_written_down(order: O
     send_webhook(message(payment, "refunded_so_far", amount_minor=1500))
     assert sorted(Refund.objects.values_list("amount_minor", flat=True)) == [500, 1000]
     assert state_of(order) == (OrderStatus.PAID, 1500, Payment.Status.CAPTURED)
+
+
+@pytest.mark.parametrize("site_minor", [1000, 300], ids=["the same amount", "another"])
+@pytest.mark.parametrize("is_asked", [False, True], ids=["not asked for", "asked for, no answer"])
+def test_a_refund_on_the_providers_site_is_not_taken_for_one_of_ours_that_is_due(
+    order: Order, site_minor: int, is_asked: bool
+) -> None:
+    # Given a refund of ours that the provider has not paid
+    ask(order, 1000)
+    if is_asked:
+        with provider_that(side_effect=ProviderUnreachable("away")):
+            tasks.move_refunds()
+    # When staff refund an amount on its site
+    payment = order.payments.get()
+    send_webhook(message(payment, "refunded_so_far", amount_minor=site_minor))
+    # Then it is written down, unless it may be ours, whose answer was lost
+    if is_asked and site_minor == 1000:
+        assert state_of(order)[1] == 1000
+    else:
+        assert state_of(order)[1] == 1000 + site_minor
+    # And both are, once ours is paid and in the sum
+    make_due(Refund)
+    pay_back()
+    send_webhook(message(payment, "refunded_so_far", amount_minor=1000 + site_minor))
+    assert state_of(order) == (OrderStatus.PAID, 1000 + site_minor, Payment.Status.CAPTURED)
+    rows = set(Refund.objects.values_list("amount_minor", "status"))
+    assert rows == {(1000, "refunded"), (site_minor, "refunded")}
+    assert Refund.objects.count() == 2
+
+
+def test_a_refund_on_the_providers_site_is_known_although_ours_fails_after_it_was_accepted(order: Order) -> None:
+    ask(order, 1000)
+    payment, refund = order.payments.get(), Refund.objects.get()
+    send_webhook(message(payment, "refunded_so_far", amount_minor=1000))
+    tasks.move_refunds()
+    send_webhook(message(payment, "refund_failed", refund=str(refund.pk)))
+    assert set(Refund.objects.values_list("amount_minor", "status")) == {(1000, "failed"), (1000, "refunded")}
+    assert state_of(order) == (OrderStatus.PAID, 1000, Payment.Status.CAPTURED)
 
 
 def test_all_that_was_left_refunded_on_the_providers_site_ends_a_sent_order(order: Order, item: SaleItem) -> None:

@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 from uuid import uuid4
 
 import pytest
 import stripe
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone, translation
 
@@ -24,7 +26,7 @@ from orders import tasks
 from orders.life import lifecycle
 from orders.mails.message import message_of
 from orders.models import Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
-from orders.payments import provider_choice, sessions
+from orders.payments import late_money, provider_choice, sessions
 from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
@@ -464,6 +466,28 @@ def test_a_refund_of_the_whole_names_what_stripe_still_had(
         "We have refunded CN¥14.00 to your original payment method.",
         "We have refunded CN¥5.00 to your original payment method.",
     ]
+
+
+def test_the_rest_of_a_payment_that_all_goes_back_is_what_stripe_still_has(
+    server: StripeServer, order: Order, payment: Payment
+) -> None:
+    """3.00 went back before the shop decided about a late payment, and 5.00 while its own 16.00 were due."""
+    lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.EXPIRED)
+    server.session_status = "complete"
+    SaleItem.objects.update(taken=F("quantity"))
+    with mock.patch.object(late_money, "settle_late_payment"):
+        send_webhook(event(payment))
+    send_webhook(refunded_on_stripes_site(payment, total=300, before=0))
+    late_money.settle_late_payment(order_id=order.pk)
+    send_webhook(refunded_on_stripes_site(payment, total=800, before=300))
+    server.still_has = 1100
+    assert tasks.move_refunds() == 1
+    assert sorted(Refund.objects.values_list("amount_minor", "status")) == [
+        (300, "refunded"),
+        (500, "refunded"),
+        (1100, "refunded"),
+    ]
+    assert status_of(order) == OrderStatus.REFUNDED
 
 
 def refunded_on_stripes_site(payment: Payment, *, total: int, before: int) -> dict[str, Any]:

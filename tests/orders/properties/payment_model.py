@@ -46,6 +46,7 @@ class MoneyBack:
     status: str = Refund.Status.DUE
     is_surplus: bool = False
     attempts: int = 0
+    is_accepted: bool = False
 
 
 class PaymentModel(SaleModel):
@@ -59,6 +60,8 @@ class PaymentModel(SaleModel):
         # By the event's id: those that were applied, and those that wait, in the order in which they came.
         self.applied: set[str] = set()
         self.waiting: dict[str, Heard] = {}
+        # Refunds that some event names, each with the page of that event.
+        self.named: set[tuple[str, str | None]] = set()
 
     def pages_of(self, reservation: str, *statuses: str) -> list[Page]:
         return [page for page in self.pages.values() if page.reservation == reservation and page.status in statuses]
@@ -107,6 +110,7 @@ class PaymentModel(SaleModel):
         if event_id in self.applied:
             return EventOutcome.DUPLICATE
         event = self.waiting.setdefault(event_id, event)
+        self.named.add((event.page, event.refund))
         if self.must_wait(event):
             return EventOutcome.WAITING
         del self.waiting[event_id]
@@ -213,8 +217,23 @@ class PaymentModel(SaleModel):
         page = self.pages[name]
         if page.status != Status.CAPTURED:
             return EventOutcome.NOTHING
-        refund = self.note_refund(name, total - (page.amount - self.kept(name)))
+        refund = self.note_refund(name, total - self.known_in_sum(name, total))
         return EventOutcome.REFUNDED if refund and self.finish(refund) else EventOutcome.NOTHING
+
+    def known_in_sum(self, name: str, total: int) -> int:
+        """Without refunds of ours that cannot be in the sum, if the payment has enough for them too."""
+        going = self.pages[name].amount - self.kept(name)
+        unanswered = [
+            refund
+            for pk, refund in self.refunds.items()
+            if refund.page == name and refund.status == Refund.Status.DUE
+            if not refund.is_accepted and (name, pk) not in self.named
+        ]
+        known = going - sum(refund.amount for refund in unanswered)
+        for refund in unanswered:
+            if refund.attempts and known + refund.amount <= total:
+                known += refund.amount
+        return known if total - known <= self.kept(name) else going
 
     def note_refund(self, name: str, amount: int, *, refund_id: str = "") -> MoneyBack | None:
         """A refund from outside the shop, of what is left at most. If that is all, an unsold order takes no money."""
@@ -305,6 +324,7 @@ class PaymentModel(SaleModel):
             if refund.page is None:
                 continue
             refund.attempts += 1
+            refund.is_accepted = refund.is_accepted or answer in ("done", "under way")
             stays = self.pages[refund.page].status == Status.REFUND_DUE
             if answer == "done":
                 done += self.finish(refund)
