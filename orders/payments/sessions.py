@@ -24,7 +24,7 @@ from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, Session
 from orders.payments.provider.names import chosen_providers
-from orders.payments.provider.timing import claim_attempt
+from orders.payments.provider.timing import claim_attempt, next_attempt
 from orders.refund_records import captured_payment
 from orders.units import one_for_each
 from orders.units.lost_payments import sold_in_the_store
@@ -43,6 +43,12 @@ MAY_HAVE_ENDED_AFTER = timedelta(hours=23)
 
 # An event comes within seconds. One that was not answered is repeated within minutes, and then ever more rarely.
 UNREPORTED_AFTER = timedelta(hours=1)
+
+
+# Money that comes days later, such as a bank transfer, is not waited for with a question every five minutes. After a
+# month the provider is asked no more; an event still counts.
+SLOW_WAIT_SECONDS_MAX = 6 * 3600
+SLOW_MONEY_MAX = timedelta(days=30)
 
 
 class StartOutcome(StrEnum):
@@ -232,8 +238,11 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
             continue
         except ProviderRefused as error:
             # Slow money is on its way, and an event will report it.
-            Payment.objects.filter(pk=payment.pk).update(last_error=str(error)[:500])
-            continue
+            if Payment.objects.filter(pk=payment.pk, created_at__gt=Now() - SLOW_MONEY_MAX).exists():
+                later = next_attempt(attempts=payment.attempts + 1, wait_seconds_max=SLOW_WAIT_SECONDS_MAX)
+                Payment.objects.filter(pk=payment.pk).update(last_error=str(error)[:500], next_attempt_at=later)
+                continue
+            log.warning("slow_payment_never_came", payment=str(payment.pk), provider=payment.provider)
         except ProviderUnreachable as error:
             log.warning("closing_waits_for_provider", provider=payment.provider, error=str(error))
             unreachable.add(payment.provider)

@@ -1,6 +1,7 @@
 """Money that the payment company has and never reports is looked after by staff."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from orders.payments import inbox, sessions
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
+from shop.databases.database_clock import database_now
 from tests.steps.buying import buyer_of, let_deadlines_pass, order_of
 from tests.steps.paying import make_due, message, payment_of, send_webhook
 from tests.steps.staff import LOOK_AT, mark_resolved
@@ -155,6 +157,25 @@ def test_a_slow_payment_is_not_listed(order: Order, payment: Payment) -> None:
     let_an_hour_pass()
     payment.refresh_from_db()
     assert (attention_of(order), payment.found_paid_at, payment.closed_at) == ("", None, None)
+
+
+def test_a_slow_payment_is_asked_about_ever_more_rarely_and_at_last_no_more(order: Order, payment: Payment) -> None:
+    """The company cannot close a page whose money is on its way."""
+    assert company.pay_slowly(reference=payment.provider_reference)
+    expire()
+    for _ in range(20):
+        try_again()
+    payment.refresh_from_db()
+    assert payment.next_attempt_at and payment.next_attempt_at > database_now() + timedelta(hours=5)
+    # When no money has come for a month
+    Payment.objects.update(created_at=F("created_at") - sessions.SLOW_MONEY_MAX)
+    make_due(Payment)
+    assert (tasks.close_sessions(), tasks.close_sessions()) == (1, 0)
+    payment.refresh_from_db()
+    assert (payment.status, payment.closed_at is None) == (Payment.Status.FAILED, False)
+    # Then it still counts if it comes after all
+    send_webhook(message(payment))
+    assert attention_of(order) == Attention.LATE_PAYMENT_KEPT
 
 
 def test_a_second_payment_of_a_paid_order_is_listed_too(order: Order, payment: Payment) -> None:
