@@ -166,7 +166,8 @@ def test_a_slow_payment_is_asked_about_ever_more_rarely_and_at_last_no_more(orde
     for _ in range(20):
         try_again()
     payment.refresh_from_db()
-    assert payment.next_attempt_at and payment.next_attempt_at > database_now() + timedelta(hours=5)
+    assert payment.next_attempt_at
+    assert payment.next_attempt_at > database_now() + timedelta(hours=5)
     # When no money has come for a month
     Payment.objects.update(created_at=F("created_at") - sessions.SLOW_MONEY_MAX)
     make_due(Payment)
