@@ -5,7 +5,7 @@ the form says what was refused. A form with an error keeps the good ones: it sho
 come back with it. Files that belong to no row are swept after an hour (shop/pictures/orphan_files.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from django.template.loader import render_to_string
 from django.utils.datastructures import MultiValueDict
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from shop.languages.columns import in_all_languages
@@ -143,6 +144,21 @@ def add_pictures(product: Product, pictures: list[Picture]) -> None:
     for position, picture in enumerate(pictures, 0 if last is None else last + 1):
         picture.product, picture.position = product, position
         picture.save()
+
+
+def what_was_done(added: list[Picture], formset: Any) -> Iterator[str]:
+    """Of a saved form, for the history of the product: nothing if it left the pictures as they were."""
+    changed = [picture for picture, _fields in formset.changed_objects]
+    removed = formset.deleted_objects
+    texts = {
+        ngettext("%(count)d picture added", "%(count)d pictures added", len(added)): added,
+        ngettext("%(count)d picture changed", "%(count)d pictures changed", len(changed)): changed,
+        ngettext("%(count)d picture removed", "%(count)d pictures removed", len(removed)): removed,
+    }
+    for text, pictures in texts.items():
+        if pictures:
+            names = gettext(", ").join(picture.alt for picture in pictures if picture.alt)
+            yield gettext(": ").join(filter(None, [text % {"count": len(pictures)}, names]))
 
 
 class PictureInline(OfProduct, TabularInline):

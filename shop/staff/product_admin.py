@@ -18,7 +18,14 @@ from shop.prices.price_field import price_text
 from shop.staff.admin_base import StaffAdmin
 from shop.staff.category_path import PARENTS, CategoryField, CategoryFilter, path_of
 from shop.staff.history_pages import WithHistory
-from shop.staff.picture_upload import PictureInline, PicturesField, add_pictures, read_pictures, thumbnail_of
+from shop.staff.picture_upload import (
+    PictureInline,
+    PicturesField,
+    add_pictures,
+    read_pictures,
+    thumbnail_of,
+    what_was_done,
+)
 from shop.staff.product_filters import InSaleFilter, StockFilter
 from shop.staff.product_tables import WithProductTables
 from shop.staff.variant_form import VariantInline
@@ -133,7 +140,10 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        add_pictures(form.instance, form.cleaned_data.get("new_pictures") or [])
+        added = form.cleaned_data.get("new_pictures") or []
+        add_pictures(form.instance, added)
+        for done in what_was_done(added, next(formset for formset in formsets if formset.model is Picture)):
+            self.log_change(request, form.instance, done)
         for row in next(formset for formset in formsets if formset.model is Variant).forms:
             self.after_row(request, row)
         product = form.instance

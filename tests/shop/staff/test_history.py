@@ -1,19 +1,22 @@
 """Every change of the catalogue is kept: who changed what, when, from what to what."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from orders.models import ShippingMethod
 from seckill.models import SaleItem
 from shop.models import Category, Product, StockChange, Variant
 from shop.stock.movements import move
 from tests.steps.product_page import saved_page
-from tests.steps.shop import make_item, variant_of
+from tests.steps.shop import make_item, png, variant_of
 from tests.steps.staff import admin_page, employee, form_of, row_of_saved
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -44,6 +47,25 @@ def test_saving_without_a_change_adds_nothing_to_the_page(client: Client, produc
     before = len(client.get(url).context["entries"])
     client.post(admin_page(product), page | {"variants-0-weight_grams": 0})
     assert len(client.get(url).context["entries"]) == before
+
+
+def test_the_history_of_a_product_says_who_added_changed_and_removed_its_pictures(
+    client: Client, product: Product, settings: Settings, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    files = [SimpleUploadedFile(f"{number}.png", png(), "image/png") for number in range(3)]
+    client.post(admin_page(product), saved_page(product) | {"new_pictures": files})
+    client.post(admin_page(product), saved_page(product) | {"pictures-0-alt_en": "Red tin"})
+    page = saved_page(product) | {"pictures-0-alt_en": "Red tin", "pictures-0-DELETE": "on", "pictures-1-DELETE": "on"}
+    client.post(admin_page(product), page)
+    client.post(admin_page(product), saved_page(product))
+    url = reverse("admin:shop_product_history", args=[product.pk])
+    notes = [(entry.by, entry.kind) for entry in client.get(url).context["entries"] if "picture" in entry.kind]
+    assert notes == [
+        ("manager", "2 pictures removed: Red tin"),
+        ("manager", "1 picture changed: Red tin"),
+        ("manager", "3 pictures added"),
+    ]
 
 
 def test_words_of_the_search_from_before_they_were_kept_seem_to_be_added_by_nobody(
