@@ -64,12 +64,22 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     save_in_book(request, form)
     if outcome is DeliveryOutcome.FIXED:
         messages.warning(request, address_kept_text() if is_address_taken(order) else fixed_text())
+        return redirect(order)
+    order.refresh_from_db(fields=["amount_minor", "shipping_name"])
+    if is_sent_otherwise(order, form, choice):
+        text = _("The address is saved. The way of sending stays as it was, because the payment page was already open.")
+        messages.warning(request, text)
     elif order.status == OrderStatus.AWAITING_PAYMENT and "later" not in request.POST:
-        order.refresh_from_db(fields=["amount_minor", "shipping_name"])
         return start_payment(request, order)
     else:
         messages.success(request, _("The delivery address is saved."))
     return redirect(order)
+
+
+def is_sent_otherwise(order: Order, form: DeliveryForm, choice: Choice) -> bool:
+    """Whether the form asks for another way of sending than the order has: one that was chosen in another tab."""
+    offers = offers_of(order, country=form.values["country"])
+    return any(offer.code == choice.method and offer.name != order.shipping_name for offer in offers)
 
 
 def billing_of(request: HttpRequest, order: Order) -> dict[str, str]:

@@ -22,6 +22,7 @@ from tests.steps.at_once import run_and_close
 from tests.steps.buying import ADDRESS, put_address, signed_in
 from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import press_pay
+from tests.steps.staff import messages_on
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer", "post")]
 
@@ -105,6 +106,23 @@ def test_the_choice_can_be_changed_until_a_payment_page_has_its_amount(client: C
     assert lifecycle.pay(order_id=order.pk)
     client.post(order.address_path, ABROAD | {"city": "Hamburg"})
     assert ShippingAddress.objects.get().city == "Hamburg"
+
+
+def test_a_choice_in_a_second_tab_that_comes_after_the_payment_page_is_not_ignored_silently(
+    client: Client, order: Order
+) -> None:
+    fast = ShippingMethod.objects.create(code="fast", name="Fast", countries=["CN"])
+    ShippingPrice.objects.create(method=fast, price_minor=3000)
+    client.post(order.address_path, ADDRESS | {"shipping": "post:800"})
+    answer = client.post(order.address_path, ADDRESS | {"shipping": "fast:3000"})
+    assert (answer["Location"], messages_on(answer)) == (
+        order.get_absolute_url(),
+        ["The address is saved. The way of sending stays as it was, because the payment page was already open."],
+    )
+    assert amounts_of(order) == (2700, 800, "Post")
+    # The same choice again leads to the payment page
+    answer = client.post(order.address_path, ADDRESS | {"shipping": "post:800"})
+    assert answer["Location"].startswith("/pay/simulated/")
 
 
 @pytest.fixture
