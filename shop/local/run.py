@@ -6,9 +6,12 @@ python -m shop.local.run        reads HOST, PORT, STORE, and DATABASE_URL, SECKI
 import contextlib
 import errno
 import os
+import pwd
+import shutil
 import socket
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,6 +30,11 @@ from shop.local.wheel import WheelMissing
 
 _CONSOLE = Console(highlight=False, soft_wrap=True)
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+# Data and logs of a first start take 65 MB, and PostgreSQL's log of changes grows with the orders.
+_ROOM_MB = 300
+
 
 class PortUnusable(Exception):
     """The web server could not listen on its port. The message says what to do."""
@@ -42,10 +50,17 @@ def main() -> int:
             _check_port(settings=settings)
             return _supervise(settings=settings, supervisor=supervisor)
     except BadEnvironment as error:
-        _print_error(error=error)
+        _print_error(str(error))
         return 2
-    except (DirectoryInUse, PortUnusable, DataUnusable, WheelMissing) as error:
-        _print_error(error=error)
+    except (DirectoryInUse, PortUnusable, DataUnusable, WheelMissing, ProcessFailed) as error:
+        # A server's own words, such as those of initdb, do not say how much room there is.
+        full = os.strerror(errno.ENOSPC) in str(error)
+        _print_error(f"{error}\n{_room(directory=settings.directory)}" if full else str(error))
+        return 1
+    except OSError as error:
+        if error.errno not in (*_NO_ROOM, *_NOT_ALLOWED):
+            raise
+        _print_error(_file_problem(error=error, directory=settings.directory))
         return 1
 
 
@@ -60,9 +75,6 @@ def _supervise(*, settings: RunSettings, supervisor: Supervisor) -> int:
     except StopRequested:
         _print("Stopping …")
         return 0
-    except ProcessFailed as error:
-        _print_error(error=error)
-        return 1
     finally:
         supervisor.stop()
         if servers:
@@ -164,15 +176,47 @@ def _check_port(*, settings: RunSettings) -> None:
         raise PortUnusable(f"{reason} Choose a free one, for example: PORT={free} make run") from error
 
 
+def _file_problem(*, error: OSError, directory: Path) -> str:
+    """Which path cannot be written, whose it is or how much room there is, and what to do."""
+    path = Path(error.filename or directory)
+    if error.errno in _NO_ROOM:
+        return f"{path} cannot be written: {error.strerror}.\n{_room(directory=directory)}"
+    known = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    owner, us = _user(known.lstat().st_uid), _user(os.geteuid())
+    problem = f"{path} cannot be used: {error.strerror}. {known} belongs to the user {owner}, and this is {us}."
+    if us in (owner, "root"):
+        return f"{problem} Let {us} write there, or run in a clone that is elsewhere."
+    elsewhere = f"{problem} Run as {owner}, or in a clone of your own."
+    if not known.is_relative_to(directory):
+        return elsewhere
+    return f"{elsewhere} To take over this shop and its data: sudo chown -R {us} {directory}"
+
+
+def _room(*, directory: Path) -> str:
+    known = next(each for each in (directory, *directory.parents) if each.exists())
+    free_mb = shutil.disk_usage(known).free // 1_000_000
+    return (
+        f"{free_mb} MB are free for {directory}, and a new shop wants {_ROOM_MB} MB. "
+        "Make room and start again: what is there is kept."
+    )
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"number {number}"
+
+
 def _print(text: str) -> None:
     """Print. A closed terminal or pipe is ignored, because the processes must still be stopped."""
     with contextlib.suppress(OSError):
         _CONSOLE.print(text)
 
 
-def _print_error(*, error: Exception) -> None:
+def _print_error(text: str) -> None:
     with contextlib.suppress(OSError):
-        print(error, file=sys.stderr)
+        print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """`make run` as a person at a terminal sees it: the real processes, in their own directory."""
 
 import contextlib
+import errno
 import json
 import os
+import pwd
 import re
 import signal
 import socket
@@ -12,14 +14,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.request import urlopen
 
 import pytest
 
+import shop.local.run as run_module
 from shop.configuration.redis_address import StoreKind
 from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read_settings, write_environment
 from shop.local.ports import free_port
 from shop.local.shop_processes import processes
+from shop.local.supervisor import Supervisor
 from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, first_of, living, wait_until
 from tests.steps.caller import ask
@@ -221,6 +226,49 @@ def test_a_taken_port_is_named_before_anything_starts(server_directory: Path) ->
         == f"Port {port} is in use by another program. Choose a free one, for example: PORT={port + 1} make run\n"
     )
     assert not (server_directory / "stampede" / "postgres").exists()
+
+
+def test_files_that_it_may_not_write_are_named_with_their_owner() -> None:
+    # Even root may create nothing there.
+    code, message = refused(directory=Path("/sys/stampede"), PORT=str(free_port()))
+    assert code == 1
+    assert message.startswith("/sys/stampede cannot be used: ")
+    assert "/sys belongs to the user root, and this is " in message
+    assert "clone" in message
+
+
+def test_files_of_another_user_are_named_with_how_to_take_them_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    refusal = PermissionError(errno.EACCES, "Permission denied", str(lock))
+    monkeypatch.setenv("STAMPEDE_DIRECTORY", str(tmp_path))
+    monkeypatch.delenv("STORE", raising=False)
+    for name in SERVER_URLS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Supervisor, "listen", lambda _: None)
+    monkeypatch.setattr(run_module, "lock_directory", Mock(side_effect=refusal))
+    monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam("nobody").pw_uid)
+
+    assert run_module.main() == 1
+
+    problem = (
+        f"{lock} cannot be used: Permission denied. {lock} belongs to the user {lock.owner()}, and this is nobody."
+    )
+    assert problem in (message := capsys.readouterr().err)
+    assert f"Run as {lock.owner()}, or in a clone of your own." in message
+    assert f"sudo chown -R nobody {tmp_path}" in message
+
+
+def test_a_full_disk_is_named_with_the_room_that_is_left(server_directory: Path) -> None:
+    given = server_directory / "stampede"
+    (given / "store").mkdir(parents=True)
+    (given / "store" / "valkey.conf").symlink_to("/dev/full")
+    code, message = refused(directory=given, PORT=str(free_port()))
+    assert code == 1
+    assert f"{given} cannot be written: No space left on device." in message
+    assert re.search(rf"^\d+ MB are free for {given}, and a new shop wants 300 MB\. Make room", message, re.M)
 
 
 def test_an_impossible_setting_is_refused_with_a_sentence(server_directory: Path) -> None:
