@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from orders.preflight.finding import Finding, Verdict, chosen_text
 from orders.preflight.preflight import LOOKS
-from seckill.models import Sale
+from seckill.models import Sale, SaleItem
 from shop.languages.kept_texts import in_each_language
 from shop.times.timestamps import to_ms
 
@@ -62,11 +62,15 @@ def terms_of_run(run: UUID) -> str:
     return str(cache.get(terms_key(run), ""))
 
 
-def terms_of(sale: Sale) -> str:
-    """What a pre-flight judges of a draft; another text means that it has been changed since."""
-    items = sale.items.order_by("pk").values_list("variant_id", "price_minor", "quantity", "per_buyer_max")
+def terms_of(sale: Sale, rows: Iterable[SaleItem] | None = None) -> str:
+    """What a pre-flight judges of a draft; another text means that it has been changed since.
+
+    `rows` are the sale's items by their ids, where they have been read already.
+    """
+    found = sale.items.order_by("pk") if rows is None else rows
+    items = [(row.variant_id, row.price_minor, row.quantity, row.per_buyer_max) for row in found]
     window = to_ms(sale.opens_at), to_ms(sale.closes_at)
-    return repr((*window, sale.hold_seconds, str(sale.admission), sale.pace, sale.waiting_list, list(items)))
+    return repr((*window, sale.hold_seconds, str(sale.admission), sale.pace, sale.waiting_list, items))
 
 
 def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]], *, terms: str = "") -> Result:
@@ -79,7 +83,12 @@ def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]], *, terms: 
 def result_of(sale: Sale) -> Result | None:
     """The last one, unless it judged other terms of the draft than it has now."""
     result = last_result(sale.pk)
-    return result if result and (sale.is_published or result.terms == terms_of(sale)) else None
+    return result if result and is_about(result, sale) else None
+
+
+def is_about(result: Result, sale: Sale, rows: Iterable[SaleItem] | None = None) -> bool:
+    """Whether it judged the sale as it is now. `rows` as for `terms_of`."""
+    return sale.is_published or result.terms == terms_of(sale, rows)
 
 
 def last_result(sale_id: int) -> Result | None:

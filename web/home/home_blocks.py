@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from orders.preflight.kept import Result
+from orders.preflight.kept import Result, is_about
 from orders.preflight.page import verdict_on
 from seckill.ledger import Counters
 from seckill.live.staff_figures import percent_of, units_text
@@ -84,7 +84,8 @@ def sale_line(
 ) -> SaleLine:
     phase, phase_text = labelled_phase(sale)
     has_opened = sale.is_published and sale.opens_at <= timezone.now()
-    result = None if has_opened else results.get(sale.pk)
+    last = None if has_opened else results.get(sale.pk)
+    result = last if last and is_about(last, sale, items) else None
     text, sold_percent, held_percent = units_of(items, counters)
     if phase == DRAFT:
         text = ngettext("%(count)d item", "%(count)d items", len(items)) % {"count": len(items)}

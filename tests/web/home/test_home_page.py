@@ -94,6 +94,15 @@ def test_it_shows_sales_orders_stock_and_what_is_to_be_done(
     }
 
 
+def test_a_verdict_on_a_draft_ends_with_a_change_of_it(as_manager: Client, product: Product) -> None:
+    draft = make_item(product, opens_in_seconds=1800, published=False)
+    was_checked(draft.sale)
+    assert as_manager.get(HOME).context["sales"]["lines"][0].verdict == "Ready."
+    SaleItem.objects.update(quantity=50_000)
+    (line,) = as_manager.get(HOME).context["sales"]["lines"]
+    assert (line.verdict, line.is_ready, line.looked_at) == ("Not checked yet.", False, None)
+
+
 @pytest.mark.parametrize(
     ("right", "shown"),
     [
