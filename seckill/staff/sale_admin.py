@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import unquote
 from django.db import transaction
 from django.db.models import Count, QuerySet
@@ -168,6 +169,21 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def save_and_publish(self, request: HttpRequest, obj: Sale) -> None:
         """A button beside *Save*, so that no edit is lost: `response_change` leads on to the page that asks."""
 
+    def response_add(self, request: HttpRequest, obj: Sale, post_url_continue: str | None = None) -> HttpResponse:
+        """*Save* leads to the draft's own page, which has the next steps; Django's leads back to the list."""
+        others = {"_continue", "_addanother", IS_POPUP_VAR}
+        if others & request.POST.keys() or not self.has_change_permission(request, obj):
+            return super().response_add(request, obj, post_url_continue)
+        if "seckill_sale_save_and_publish" in request.POST:
+            return redirect("admin:seckill_sale_publish", obj.pk)
+        text = (
+            _("This is a draft: buyers do not see it yet. Check it, then publish it with “Save and publish …” below.")
+            if obj.items.exists()
+            else _("This is a draft without items. Enter below what it sells, then press “Save and publish …”.")
+        )
+        self.message_user(request, text, messages.SUCCESS)
+        return redirect(self.page_of(obj))
+
     def response_change(self, request: HttpRequest, obj: Sale) -> HttpResponse:
         if "seckill_sale_save_and_publish" in request.POST and not obj.is_published:
             return redirect("admin:seckill_sale_publish", obj.pk)
@@ -190,6 +206,9 @@ class SaleAdmin(WithHistory, StaffAdmin):
 
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
+        if obj is None:
+            # The theme has them only on the page of a saved row.
+            context["actions_submit_line"] = self.get_actions_submit_line(request, None)
         if obj and not obj.is_published:
             context["previews"] = previews_of(obj)
         if obj and obj.is_published:

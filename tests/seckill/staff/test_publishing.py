@@ -24,15 +24,18 @@ from tests.steps.staff import (
     admin_page,
     confirm_and_publish,
     employee,
+    filled_form,
     form_of,
     messages_on,
     publish_page,
+    row_of,
     row_of_saved,
     was_checked,
 )
 from tests.steps.store import counters_of, store_away
 
 BUTTON = "Save and publish …"
+NEW = "/admin/seckill/sale/add/"
 
 
 @pytest.fixture
@@ -111,6 +114,40 @@ def test_publishing_saves_what_was_typed_before(as_manager: Client, draft: SaleI
     assert (draft.price_minor, draft.quantity) == (5500, 7)
     wrong = form_of(draft.sale, row_of_saved(draft, price_minor="999.00"))
     assert as_manager.post(page, wrong | {"seckill_sale_save_and_publish": ""}).status_code == 200
+
+
+def test_a_new_sale_is_saved_and_published_at_once(as_manager: Client, product: Product) -> None:
+    assert BUTTON in text_of(as_manager, NEW)
+    answer = as_manager.post(NEW, filled_form(row_of(product)) | {"seckill_sale_save_and_publish": ""})
+    assert answer["Location"] == publish_page(Sale.objects.get())
+
+
+@pytest.mark.parametrize(
+    ("has_items", "left_to_do"),
+    [
+        (True, "buyers do not see it yet. Check it, then publish it with “Save and publish …” below."),
+        (False, "Enter below what it sells, then press “Save and publish …”."),
+    ],
+    ids=["with items", "without items"],
+)
+def test_a_new_draft_leads_to_its_page_which_says_the_next_step(
+    as_manager: Client, product: Product, has_items: bool, left_to_do: str
+) -> None:
+    rows = [row_of(product)] if has_items else []
+    answer = as_manager.post(NEW, filled_form(*rows) | {"_save": ""}, follow=True)
+    assert answer.redirect_chain == [(admin_page(Sale.objects.get()), 302)]
+    (message,) = messages_on(answer)
+    assert message.endswith(left_to_do)
+    assert BUTTON in answer.text
+    # The other buttons lead where they say.
+    assert as_manager.post(NEW, filled_form() | {"_addanother": ""})["Location"] == NEW
+
+
+def test_a_new_sale_of_staff_who_may_only_add_leads_where_they_may_go(client: Client, product: Product) -> None:
+    client.force_login(employee("add_sale", "add_saleitem", "view_product", "view_variant"))
+    assert BUTTON not in text_of(client, NEW)
+    answer = client.post(NEW, filled_form(row_of(product)) | {"_save": "", "seckill_sale_save_and_publish": ""})
+    assert answer["Location"] == "/admin/"
 
 
 def test_a_published_sale_has_its_terms_in_the_store(as_manager: Client, draft: SaleItem, shop_manager: User) -> None:
