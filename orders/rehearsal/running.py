@@ -90,7 +90,6 @@ def run(rehearsal: Rehearsal, *, show: Callable[[Rehearsal], object] = lambda _r
         raise
     finally:
         with suppress(*AWAY):
-            rehearsal.refresh_from_db()
             clear(rehearsal)
 
 
@@ -117,8 +116,11 @@ def clear_ended() -> int:
 
 
 def clear(rehearsal: Rehearsal) -> bool:
-    """Remove the shadows of a rehearsal that has ended. Safe to repeat. Raises StoreUnreachable."""
-    if rehearsal.is_running:
+    """Remove the shadows of a rehearsal that has ended. Safe to repeat. Raises StoreUnreachable.
+
+    With its sale, a draft, its row is deleted too.
+    """
+    if Rehearsal.objects.filter(pk=rehearsal.pk, status=Status.RUNNING).exists():
         return False
     shadows.remove(rehearsal)
     return bool(Rehearsal.objects.filter(pk=rehearsal.pk).update(cleared_at=timezone.now()))

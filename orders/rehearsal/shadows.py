@@ -2,7 +2,10 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from orders.models import Rehearsal
+from orders.rehearsal.plan import Refused
 from seckill import ledger
 from seckill.items import item_state
 from seckill.items.shadow import expire_in
@@ -21,8 +24,13 @@ RELEASE_MAX = 250
 
 
 def publish(rehearsal: Rehearsal, *, opens_ms: int) -> None:
-    """Put the shadows on sale, with the prices of their items and a window of their own. Raises StoreUnreachable."""
+    """Put the shadows on sale, with the prices of their items and a window of their own.
+
+    Raises StoreUnreachable, and Refused where a draft has lost one of the items meanwhile.
+    """
     items = SaleItem.objects.select_related("sale").in_bulk([item_id for item_id, _units in rehearsal.items])
+    if len(items) < len(rehearsal.items):
+        raise Refused(_("The sale or an item of it was deleted during the rehearsal."))
     for shadow_id, (item_id, units) in zip(rehearsal.shadow_ids, rehearsal.items, strict=True):
         real = terms_of(items[item_id])
         terms = Terms(

@@ -35,10 +35,11 @@ class Command(BaseCommand):
         try:
             rehearsal = self.begin(options["sale"], buyers=options["buyers"])
             run(rehearsal, show=self.show_stage)
-            # Again, in case that `run` could not.
             rehearsal.refresh_from_db()
         except DatabaseError as error:
             raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
+        except Rehearsal.DoesNotExist:
+            raise CommandError("The sale was deleted during the rehearsal.", returncode=2) from None
         if rehearsal.report is None:
             raise CommandError(in_readers_language(rehearsal.problem), returncode=2)
         console = Console(file=cast(IO[str], self.stdout))

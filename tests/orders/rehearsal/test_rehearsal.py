@@ -182,6 +182,45 @@ def test_a_store_that_is_restarted_after_the_rush_breaks_the_rehearsal_off(
     assert Rehearsal.objects.get().report is None
 
 
+@pytest.mark.parametrize("when", ["before the rush", "after the rush"])
+def test_a_rehearsal_of_a_draft_that_is_deleted_meanwhile_ends_and_leaves_nothing(
+    product: Product, settings: Settings, store: Any, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    # Given a draft that a colleague deletes while it is rehearsed
+    settings.REHEARSALS = True
+    draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    keys = set(store.keys("*"))
+
+    def delete(*_: object) -> str:
+        Sale.objects.get().delete()
+        # The rush has a thread of its own.
+        connection.close()
+        return "not_open"
+
+    monkeypatch.setattr(course, "LEAD_SECONDS", 0.0)
+    monkeypatch.setattr(crowd, "first_word", delete if when == "before the rush" else lambda *_: "not_open")
+    monkeypatch.setattr(crowd, "ask_all", crowd_that_reserves(then=delete if when == "after the rush" else str))
+    # When the rehearsal goes on
+    with pytest.raises(CommandError, match="The sale was deleted during the rehearsal") as broken_off:
+        call_command("sale_rehearsal", str(draft.sale_id), "--buyers", "50")
+    # Then it ends with that, and its shadows are gone
+    assert broken_off.value.returncode == 2
+    assert not Rehearsal.objects.exists()
+    assert set(store.keys("*")) == keys
+
+
+def test_a_draft_that_loses_an_item_before_its_rehearsal_opens_breaks_it_off(
+    product: Product, settings: Settings
+) -> None:
+    settings.REHEARSALS = True
+    draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    rehearsal = running.start(draft.sale, buyers=50)
+    draft.delete()
+    running.run(rehearsal)
+    rehearsal.refresh_from_db()
+    assert rehearsal.problem["en"] == "The sale or an item of it was deleted during the rehearsal."
+
+
 def test_a_rehearsal_whose_end_postgresql_does_not_take_is_no_broken_promise(
     coming: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
