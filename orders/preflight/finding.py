@@ -14,8 +14,11 @@ time_since = lazy(timesince, str)
 
 
 class Verdict(StrEnum):
+    """LATER is what a shop on its own machine (`is_trial`) may leave for the day before real customers come."""
+
     GOOD = "good"
     WARNING = "warning"
+    LATER = "later"
     STOP = "stop"
 
 

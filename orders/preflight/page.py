@@ -195,4 +195,10 @@ def verdict_on(result: Result) -> str:
     if stops:
         text = ngettext("Not ready: %(count)d stop to mend.", "Not ready: %(count)d stops to mend.", stops)
         return f"{text % {'count': stops}} {more if warnings else ''}".strip()
-    return f"{_('Ready.')} {more if warnings else ''}".strip()
+    later = sum(finding.verdict == Verdict.LATER for finding in result.findings)
+    text = ngettext(
+        "Ready to try here; %(count)d thing to do before real customers come.",
+        "Ready to try here; %(count)d things to do before real customers come.",
+        later,
+    )
+    return f"{text % {'count': later} if later else _('Ready.')} {more if warnings else ''}".strip()

@@ -37,14 +37,19 @@ def is_command(argv: Sequence[str]) -> bool:
     return Path(argv[0]).name == "manage.py" and list(argv[1:2]) != ["runserver"]
 
 
+def is_trial(given: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is a process of a `make run` that only its own machine can reach: no customer is real."""
+    return given.get(RUN_VARIABLE) == LOOPBACK
+
+
 def default_providers(given: Mapping[str, str]) -> list[str]:
     """A shop that only its own machine can reach pretends that orders are paid."""
-    return [SIMULATED] if given.get(RUN_VARIABLE) == LOOPBACK else []
+    return [SIMULATED] if is_trial(given) else []
 
 
 def check_providers(names: Sequence[str], *, given: Mapping[str, str]) -> None:
     """Raises ImproperlyConfigured for a simulated provider that only the file of `make run` names."""
-    if SIMULATED in names and not given.get("PAYMENT_PROVIDERS") and given.get(RUN_VARIABLE) != LOOPBACK:
+    if SIMULATED in names and not given.get("PAYMENT_PROVIDERS") and not is_trial(given):
         raise ImproperlyConfigured(
             "PAYMENT_PROVIDERS is “simulated” only because .stampede/env says so. That provider takes no money: every "
             "buyer who presses Pay counts as having paid. Remove it from the file, or, for a shop where nothing is "

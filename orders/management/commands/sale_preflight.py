@@ -19,7 +19,14 @@ from orders.preflight.trial_mail import ask_for_mail, last_trial
 from seckill.models import Sale
 from shop.background.outages import AWAY, one_line
 
-MARKS = {Verdict.GOOD: ("✓", "green"), Verdict.WARNING: ("!", "yellow"), Verdict.STOP: ("✗", "red")}
+STOP_MARK = ("✗", "red")
+# The exit code is for real shops, where nothing is left for later.
+MARKS = {
+    Verdict.GOOD: ("✓", "green"),
+    Verdict.WARNING: ("!", "yellow"),
+    Verdict.LATER: STOP_MARK,
+    Verdict.STOP: STOP_MARK,
+}
 
 
 class Command(BaseCommand):
@@ -50,7 +57,7 @@ class Command(BaseCommand):
         console.print(Text(f"Pre-flight of “{sale}” (sale {sale.pk})", style="bold"))
         counts: Counter[Verdict] = Counter()
         for finding in preflight(sale):
-            counts[finding.verdict] += 1
+            counts[Verdict.STOP if finding.verdict is Verdict.LATER else finding.verdict] += 1
             show(finding, console=console)
         self.stdout.write(verdict_on(counts))
         if counts[Verdict.STOP]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import cache
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 from django.utils import timezone, translation
 from pytest_django import Settings
 from redis import Redis
@@ -102,6 +102,31 @@ def test_each_deploy_check_is_a_line_with_its_hint(item: SaleItem, settings: Set
     assert "Set SHOP_URL to the address" in str(finding.todo)
 
 
+@pytest.mark.parametrize(("run", "verdict"), [("loopback", "later"), ("open", "stop"), ("", "stop")])
+def test_what_only_matters_to_real_customers_is_for_later_in_a_shop_that_its_own_machine_alone_reaches(
+    item: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch, run: str, verdict: str
+) -> None:
+    monkeypatch.setenv("STAMPEDE_RUN", run)
+    settings.SHOP_URL, settings.ALLOWED_HOSTS = "http://127.0.0.1:8000", ["127.0.0.1"]
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    settings.PAYMENT_PROVIDERS = ["simulated"]
+    found = {text: word for word, text in words(server_looks.look_at_settings(item.sale))}
+    for start in ("SHOP_URL is", "ALLOWED_HOSTS has", "No mail reaches a buyer", "The payment provider “simulated”"):
+        assert [word for text, word in found.items() if text.startswith(start)] == [verdict]
+
+
+def test_the_command_counts_what_is_for_later_as_a_stop(
+    item: SaleItem, settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STAMPEDE_RUN", "loopback")
+    monkeypatch.setattr(preflight, "LOOKS", [preflight.Look("Settings", server_looks.look_at_settings)])
+    settings.SHOP_URL = "http://127.0.0.1:8000"
+    with pytest.raises(SystemExit) as ended:
+        call_command("sale_preflight", str(item.sale_id))
+    assert ended.value.code == 1
+    assert "✗ SHOP_URL is http://127.0.0.1:8000" in capsys.readouterr().out
+
+
 def test_a_check_is_written_in_the_language_of_its_reader(settings: Settings) -> None:
     settings.SHOP_URL = "http://127.0.0.1:8000"
     texts = [finding.text for finding in server_looks.look_at_settings(Sale())]
@@ -151,6 +176,9 @@ def test_an_audit_that_does_not_come_means_that_beat_is_away(item: SaleItem, mon
     monkeypatch.setattr(process_looks, "silent_queues", lambda: [])
     cache.delete(RESULT_KEY)
     assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "stop"]
+    # `make run` starts beat again by itself, so there it has just started.
+    monkeypatch.setenv("STAMPEDE_RUN", "loopback")
+    assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "warning"]
     remember_result(problems_of_item={})
     assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "good"]
 

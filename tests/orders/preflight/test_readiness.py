@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from orders import tasks
 from orders.preflight import readiness
 from orders.preflight.canaries import answer_canary
-from orders.preflight.finding import good, stop
+from orders.preflight.finding import Finding, Verdict, good, stop
 from orders.preflight.kept import keep_result, last_result, terms_of
 from orders.preflight.preflight import LOOKS
 from orders.preflight.sale_looks import look_at_terms
@@ -54,6 +54,14 @@ def test_each_stop_is_shown_and_ticked_before_publishing(as_manager: Client, dra
     assert not is_published(draft)
     as_manager.post(publish_page(draft.sale), {"confirmed": risk.key})
     assert is_published(draft)
+
+
+def test_what_is_for_later_is_listed_and_asks_nothing_before_publishing(as_manager: Client, draft: SaleItem) -> None:
+    later = Finding(Verdict.LATER, "No mail reaches a buyer.", "Set EMAIL_URL.")
+    was_checked(draft.sale, good("All is well."), later, later)
+    page = as_manager.get(publish_page(draft.sale))
+    assert "Ready to try here; 2 things to do before real customers come." in page.text
+    assert page.context["risks"] == []
 
 
 def test_a_stop_that_publishing_refuses_cannot_be_ticked_away(as_manager: Client, draft: SaleItem) -> None:
