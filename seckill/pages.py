@@ -73,9 +73,12 @@ def home(request: HttpRequest) -> HttpResponse:
         SaleCard(sale, sale.opens_at <= now, [offer for offer in offers if offer.item.sale_id == sale.pk])
         for sale in sales
     ]
+    # A draw takes entries before its opening; afterwards nobody can order in it.
     context = {
-        "open_cards": [card for card in cards if card.opened],
-        "coming_cards": [card for card in cards if not card.opened],
+        "open_cards": [card for card in cards if card.opened and not card.sale.has_draw],
+        "draw_cards": [card for card in cards if not card.opened and card.sale.has_draw],
+        "coming_cards": [card for card in cards if not card.opened and not card.sale.has_draw],
+        "drawn_cards": [card for card in cards if card.opened and card.sale.has_draw],
     }
     return render(request, "seckill/home.html", context)
 

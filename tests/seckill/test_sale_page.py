@@ -20,6 +20,7 @@ from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.steps.buying import reserve
+from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item, make_product, text_of, variant_of
 from tests.steps.staff import change
 from tests.steps.store import counters_of, left_held_sold
@@ -139,6 +140,24 @@ def test_home_shows_what_is_open_and_what_comes_but_not_what_is_over(client: Cli
     assert "Over sale" not in text
     # When a sale opens or ends, the page takes this part from the same document, which is in caches.
     assert 'hx-select="#sales > *"' in text
+
+
+def test_home_shows_a_draw_as_open_for_entries_until_the_start_and_as_drawn_afterwards(
+    client: Client, product: Product
+) -> None:
+    # Given a sale that buyers can order in, and a draw that takes entries
+    make_item(make_product(name="Cup", slug="cup", price_minor=9900))
+    draw = make_draw(product)
+    text = text_of(client, "/")
+    assert text.index("Open now") < text.index("Draws to enter now") < text.index("Entries close in")
+    assert "Already drawn" not in text
+    # When its start has passed
+    Sale.objects.filter(pk=draw.sale_id).update(opens_at=timezone.now() - timedelta(seconds=1))
+    text = text_of(client, "/")
+    # Then nobody can order in it, and it does not look so
+    assert "Draws to enter now" not in text
+    assert text.index("Open now") < text.index("Already drawn") < text.index(page_of(draw))
+    assert "product-stock" not in text.split("Already drawn")[1].split("</section>")[0]
 
 
 def test_signing_in_leads_back_to_the_item(client: Client, item: SaleItem, buyer: User) -> None:
