@@ -16,6 +16,7 @@ from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import ReadOnlySaleAdmin
 from shop.languages.columns import in_all_languages, in_default_language
+from shop.times.time_range_filter import TimeRangeFilter
 
 # How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20
@@ -31,7 +32,8 @@ LABEL_COLOURS = {
 class SaleChangeAdmin(ReadOnlySaleAdmin):
     list_title = _("Changes of sales")
     list_display = ["when", "who", "sale_link", "product", "what", "reason_given", "status_label", "outcome_text"]
-    list_filter = ["status", "kind", "made_at"]
+    list_filter = ["status", "kind", ("made_at", TimeRangeFilter)]
+    list_filter_submit = True
     list_select_related = ["made_by", "item__sale", "item__variant__product"]
     search_fields = [
         "reason",

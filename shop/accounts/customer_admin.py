@@ -19,6 +19,7 @@ from shop.accounts.person_admin import PersonAdmin
 from shop.languages.buyer_language import store_language, stored_language
 from shop.models import Customer
 from shop.staff.admin_base import StaffAdmin, once_for_each_row
+from shop.times.time_range_filter import TimeRangeFilter
 
 EDITABLE = ("email", "first_name", "last_name", "is_active")
 
@@ -47,7 +48,8 @@ class CustomerAdmin(PersonAdmin, StaffAdmin):
 
     form = CustomerForm
     list_display = ["username", "email", "first_name", "last_name", "is_active", "date_joined", "last_login"]
-    list_filter = ["is_active", "date_joined"]
+    list_filter = ["is_active", ("date_joined", TimeRangeFilter)]
+    list_filter_submit = True
     readonly_fields = ["account_name", "rights", "addresses", *PersonAdmin.readonly_fields]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:

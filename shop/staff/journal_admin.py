@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from shop.models import StockChange, Variant
 from shop.staff.admin_base import ModelAdmin
+from shop.times.time_range_filter import TimeRangeFilter
 
 # The index of the SKUs knows groups of three letters.
 PART_LENGTH_MIN = 3
@@ -28,7 +29,8 @@ class StockChangeAdmin(ModelAdmin):
     list_display_links = None
     # Newest first. Any other order would sort the whole journal for each page.
     sortable_by = ()
-    list_filter = ["kind", "made_at"]
+    list_filter = ["kind", ("made_at", TimeRangeFilter)]
+    list_filter_submit = True
     list_filter_sheet = False
     list_select_related = ["variant__product", "made_by"]
     search_fields = ["variant__sku", "reference"]

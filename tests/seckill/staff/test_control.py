@@ -253,3 +253,10 @@ def test_the_journal_is_read_and_filtered_and_never_edited(client: Client, runni
     client.post(JOURNAL, {"action": "delete_selected", "_selected_action": entry.pk, "post": "yes"})
     assert SaleChange.objects.count() == 2
     assert SaleChange.objects.earliest("pk").reason == "a second delivery"
+
+
+def test_changes_are_filtered_from_a_day_to_a_day(client: Client, item: SaleItem) -> None:
+    change(item, Kind.ADD_UNITS, units=1)
+    today = timezone.localdate()
+    for found, query in ((1, f"made_at_from_0={today}"), (0, f"made_at_to_0={today - timedelta(days=1)}")):
+        assert client.get(f"{JOURNAL}?{query}").context["cl"].result_count == found, query

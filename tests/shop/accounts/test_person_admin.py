@@ -1,11 +1,13 @@
 """A person's page in the admin shows their orders and what matters, and no password hash."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from orders.models import Order
 from seckill.models import SaleItem
@@ -77,6 +79,17 @@ def test_staff_who_may_change_a_customer_correct_address_name_and_language(clien
     page = client.get(customer_page(buyer)).content.decode()
     assert "Rights and password" not in page
     assert "/admin/auth/" not in page
+
+
+def test_customers_are_found_by_the_days_in_which_they_joined(as_manager: Client, buyer: User) -> None:
+    last_moment = datetime(2026, 1, 31, 23, 59, 59, 500_000, tzinfo=timezone.get_current_timezone())
+    User.objects.filter(pk=buyer.pk).update(date_joined=last_moment)
+    for found, query in (
+        ([buyer.pk], {"date_joined_from_0": "2026-01-01", "date_joined_to_0": "2026-01-31"}),
+        ([], {"date_joined_to_0": "2026-01-30"}),
+    ):
+        rows = as_manager.get("/admin/shop/customer/", query).context["cl"].queryset
+        assert [row.pk for row in rows] == found, query
 
 
 def test_the_order_leads_to_its_customer(client: Client, order: Order, buyer: User) -> None:

@@ -1,6 +1,7 @@
 """Staff count and change the stock while people buy; every unit is in the journal."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connection
 from django.db.models import ProtectedError
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import Settings
 
 from shop.models import Product, StockChange, Variant
@@ -132,6 +134,16 @@ def test_the_journal_is_searched_by_sku_and_by_order(client: Client, variant: Va
     found = client.get(JOURNAL, {"q": term}).context["cl"].queryset
     assert found.exists()
     assert not found.filter(variant=other).exists()
+
+
+def test_the_journal_is_filtered_from_a_day_to_a_day(client: Client, variant: Variant) -> None:
+    today = timezone.localdate()
+    for found, query in (
+        (2, f"made_at_from_0={today}&made_at_to_0={today}"),
+        (0, f"made_at_to_0={today - timedelta(days=1)}"),
+        (0, "made_at_from_0=June"),
+    ):
+        assert client.get(f"{JOURNAL}?{query}").context["cl"].result_count == found, query
 
 
 def test_the_journal_names_orders_and_sales_as_other_pages_do_and_finds_them_so(
