@@ -33,10 +33,13 @@ from orders.shipping.carriers import tracking_url
 from orders.shipping.delivery_choice import attach_default, must_ask
 from orders.shipping.order_address import CHANGEABLE
 from orders.units.one_for_each import guarded_item
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from seckill.phase import Phase
 from shop.languages.buyer_language import remember_language
 from shop.languages.page_language import path_in
+
+# The units of such an order go to the next in the drawn order, or will if it is not paid.
+MAY_PASS_ON = (OrderStatus.AWAITING_PAYMENT, OrderStatus.EXPIRED, OrderStatus.CANCELLED)
 
 # Without JavaScript: while an event of the provider is awaited, and while a refund is.
 RELOAD_SOON_SECONDS = 5
@@ -98,7 +101,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "deciding": deciding,
         "unknown": unknown,
         "unreported": any(payment.page_open and payment.found_paid_at for payment in payments),
-        "drawn": order.status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED) and order.was_drawn,
+        "drawn": order.status in MAY_PASS_ON and order.was_drawn,
         "never_reported": any(payment.never_reported for payment in payments),
         "changing": awaiting or deciding or unknown or money_changes or other is not None,
         "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=money_changes),
@@ -133,7 +136,9 @@ def item_on_sale(order: Order) -> SaleItem | None:
     """The item of an order that ended unpaid, if its sale is not over: the buyer may want to try again."""
     if order.status not in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
         return None
+    # In a draw nobody can try again.
     items = SaleItem.objects.select_related("sale").filter(order_lines__order=order)
+    items = items.exclude(sale__admission=Sale.Admission.DRAW)
     now = timezone.now()
     return next((item for item in items if item.sale.phase_at(now) is not Phase.ENDED), None)
 

@@ -224,3 +224,19 @@ def test_unpaid_units_of_a_draw_are_not_said_to_be_back_on_sale(
     for text in (page, mail.body):
         assert ("units go to the next in the drawn order" in text) == is_drawn
         assert ("units went back on sale" in text) == (not is_drawn)
+        assert ("See whether units are left" in text) == (not is_drawn and text is page)
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_before_it_ends_an_order_says_where_its_units_would_go(
+    client: Client, order: Order, settings: Settings, is_drawn: bool
+) -> None:
+    if is_drawn:
+        Sale.objects.update(admission=Sale.Admission.DRAW)
+    address = order.get_absolute_url()
+    texts = [text_of(client, address), text_of(client, f"{address}cancel/")]
+    settings.PAYMENT_PROVIDERS = []
+    texts.append(text_of(client, address))
+    for text in texts:
+        assert ("go to the next in the drawn order" in text) == is_drawn
+        assert ("go back on sale" in text) == (not is_drawn)

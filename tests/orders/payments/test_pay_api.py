@@ -20,7 +20,7 @@ from orders.payments.provider import call_bound
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from tests.own_store import silent_server
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import let_deadlines_pass, signed_in, status_of
@@ -98,6 +98,13 @@ def test_another_buyer_can_neither_pay_nor_cancel_an_order(order: Order, rival: 
         assert press(signed_in(rival), order.number).status_code == 404
         assert press(APIClient(), order.number).status_code == 401
     assert not Payment.objects.exists()
+
+
+def test_a_winner_whose_time_is_over_hears_that_the_units_go_to_the_next(order: Order, buyer: User) -> None:
+    Sale.objects.update(admission=Sale.Admission.DRAW)
+    let_deadlines_pass()
+    over = press_pay(signed_in(buyer), order.number).json()
+    assert (over["code"], over["detail"]) == ("time_over", "The units go to the next in the drawn order.")
 
 
 def test_an_order_that_is_paid_or_ended_cannot_be_paid(order: Order, buyer: User) -> None:
