@@ -95,7 +95,8 @@ def figures_of(report: Report, *, with_money: bool) -> list[tuple[str, str | int
         (_("of them sold again, at least"), report.sold_again),
     ]
     if with_money:
-        found += [(_("Revenue"), money(total.revenue_minor)), (_("Refunded"), money(total.refunded_minor))]
+        revenue, refunded = money(total.revenue_minor), money(total.refunded_minor)
+        found += [(_("Revenue before refunds"), revenue), (_("Refunded"), refunded)]
     return found
 
 

@@ -238,6 +238,15 @@ def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleIte
     assert sorted((row[3], row[4]) for row in cells) == [("CN", 1), ("DE", 2)]
 
 
+def test_sums_of_money_that_count_differently_have_different_names(as_manager: Client, sold: SaleItem) -> None:
+    report = text_of(as_manager, page_of(sold))
+    sale = text_of(as_manager, f"/admin/seckill/sale/{sold.sale_id}/change/")
+    assert "<dt>Revenue before refunds</dt><dd>95.00 CNY</dd>" in report
+    assert "<dt>Value sold</dt>" in sale
+    assert "What buyers have paid, and what was refunded of it, is in the report." in sale
+    assert ">Revenue<" not in report + sale
+
+
 def test_a_right_to_see_orders_shows_the_money(client: Client, sold: SaleItem) -> None:
     client.force_login(employee("view_sale"))
     for address in (page_of(sold), file_of(sold, "csv")):
