@@ -99,7 +99,9 @@ def test_a_verdict_on_a_draft_ends_with_a_change_of_it(as_manager: Client, produ
     was_checked(draft.sale)
     assert as_manager.get(HOME).context["sales"]["lines"][0].verdict == "Ready."
     SaleItem.objects.update(quantity=50_000)
-    (line,) = as_manager.get(HOME).context["sales"]["lines"]
+    page = as_manager.get(HOME)
+    assert "<p>Not checked yet." in re.sub(r">\s+", ">", page.text)
+    (line,) = page.context["sales"]["lines"]
     assert (line.verdict, line.is_ready, line.looked_at) == ("Not checked yet.", False, None)
 
 
