@@ -75,7 +75,7 @@ def delete_account(user_id: int) -> None:
     The row of the user stays, under a random name, because orders belong to it. Raises NotNow.
     """
     with transaction.atomic():
-        # No order can be added to the account while its row is locked: an order's row locks it too.
+        # No order can be added to the account while its row is locked: checkout and intake lock it first.
         user = User.objects.select_for_update().get(pk=user_id)
         waiting = list(open_orders(user_id))
         if waiting:

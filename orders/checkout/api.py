@@ -115,7 +115,7 @@ class CheckoutView(JsonAPIView):
             **refusals(
                 *KEY_REFUSALS,
                 *BODY_REFUSALS,
-                *("authentication_failed", "csrf_failed", "too_many_attempts"),
+                *("authentication_failed", "permission_denied", "csrf_failed", "too_many_attempts"),
                 *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
                 *("guest_needs_account", "guests_wait"),
             ),

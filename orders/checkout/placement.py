@@ -1,7 +1,7 @@
 """Placing an order: the lines of a cart become an order, whose units are held until its deadline.
 
 The page and the API both call `place_once`. Everything that needs several of these locks takes them in this order: the
-key of the call, the cart, a guest's mailbox, the network, the order, the variants by their ids
+key of the call, the account, the cart, a guest's mailbox, the network, the order, the variants by their ids
 (`shop/stock/movements.py`).
 """
 
@@ -32,6 +32,7 @@ from orders.units.in_stock import move_units
 from shop import failpoints
 from shop.databases.database_clock import database_now
 from shop.models import StockChange
+from shop.models.people import lock_account
 from shop.prices.money import to_decimal
 from shop.stock.movements import NotEnoughUnits
 
@@ -99,6 +100,7 @@ def place_once(asked: CheckoutRequest, call: KeyedCall, *, wait: bool = False) -
     """Place the order of a call that may be repeated, once: order and answer are one transaction.
 
     The answer is the order's JSON; the refusal is a Placement. With `wait`, a repeated call waits for the first one.
+    Raises AccountEnded.
     """
 
     def work() -> tuple[int, Any]:
@@ -121,7 +123,10 @@ def json_of(order: Order) -> Any:
 
 
 def place_order(asked: CheckoutRequest, *, draws_max: int = DRAWS_MAX) -> Placement:
-    """Place all of the order or nothing. Try again if PostgreSQL drew a short number that is taken."""
+    """Place all of the order or nothing. Try again if PostgreSQL drew a short number that is taken.
+
+    Raises AccountEnded.
+    """
     try:
         with transaction.atomic():
             return place(asked)
@@ -134,6 +139,9 @@ def place_order(asked: CheckoutRequest, *, draws_max: int = DRAWS_MAX) -> Placem
 
 
 def place(asked: CheckoutRequest) -> Placement:
+    if asked.holder.buyer_id is not None:
+        # Blocking or deleting the account waits until the order is there, and finds it.
+        lock_account(asked.holder.buyer_id)
     found = find_cart(asked.holder)
     cart = lock_cart(found) if found else None
     contents = contents_of(cart)

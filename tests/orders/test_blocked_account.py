@@ -1,25 +1,26 @@
 """An account that staff block takes no units any more: neither with the passes that it has, nor by unpaid orders."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client
 
 from orders import tasks
 from orders.cart.cart_holder import Holder
-from orders.checkout.placement import place_order
+from orders.checkout import placement
+from orders.checkout.placement import PlaceOutcome, place_order
 from orders.life import intake, lifecycle
 from orders.life.cancelling import cancel_unpaid_of
 from orders.models import Document, Order, OrderStatus, Payment
 from orders.repair.reconcile import reconcile
-from orders.units import taken
 from seckill.models import SaleItem
 from shop.models import Product
+from shop.models.people import AccountEnded
 from tests.processes import wait_until
-from tests.steps.at_once import run_and_close
+from tests.steps.at_once import in_the_middle, run_and_close
 from tests.steps.buying import fill, order_of, reserve, status_of, wish_of
 from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import message, payment_of, send_webhook
@@ -37,6 +38,12 @@ def item(product: Product) -> SaleItem:
 
 def blocked(person: User) -> None:
     User.objects.filter(pk=person.pk).update(is_active=False)
+
+
+def block(person: User) -> int:
+    """As staff do. Returns how many orders have ended."""
+    blocked(person)
+    return cancel_unpaid_of(buyer_id=person.pk)
 
 
 def save_person(client: Client, person: User, **changes: Any) -> None:
@@ -87,22 +94,35 @@ def test_blocking_ends_unpaid_orders(item: SaleItem, buyer: User, rival: User, a
 
 def test_blocking_waits_for_an_order_that_is_being_written(item: SaleItem, buyer: User) -> None:
     reserve(item, buyer)
-    blocking: list[Future[int]] = []
-
-    def block() -> int:
-        blocked(buyer)
-        return cancel_unpaid_of(buyer_id=buyer.pk)
-
-    def take_while_blocking(**how: Any) -> bool:
-        blocking.append(thread.submit(run_and_close(block)))
-        wait_until(lambda: blocking[0].done() or waiting_for_locks() > 0, seconds_max=30)
-        return taken.take(**how)
-
-    with ThreadPoolExecutor(1) as thread, mock.patch.object(intake, "take", take_while_blocking):
+    with in_the_middle(intake, "take", lambda: block(buyer)) as blocking:
         intake.drain_once(item_id=item.pk)
     assert blocking[0].result() == 1
     assert Order.objects.get().status == OrderStatus.CANCELLED
     assert figures(item) == (5, 0, 0, 0)
+
+
+def test_blocking_waits_for_a_checkout(buyer: User) -> None:
+    cup = goods("cup", units=10)
+    wish = wish_of(fill(Holder(buyer_id=buyer.pk), cup=2))
+    with in_the_middle(placement, "move_units", lambda: block(buyer)) as blocking:
+        assert place_order(wish).outcome is PlaceOutcome.PLACED
+    assert blocking[0].result() == 1
+    assert Order.objects.get().status == OrderStatus.CANCELLED
+    assert units_in(cup) == (10, 0, 0)
+
+
+def test_a_checkout_waits_while_its_account_is_blocked_and_orders_nothing(buyer: User) -> None:
+    cup = goods("cup", units=10)
+    wish = wish_of(fill(Holder(buyer_id=buyer.pk), cup=2))
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            blocked(buyer)
+            checkout = thread.submit(run_and_close(place_order), wish)
+            wait_until(lambda: checkout.done() or waiting_for_locks() > 0, seconds_max=30)
+        with pytest.raises(AccountEnded):
+            checkout.result()
+    assert not Order.objects.exists()
+    assert units_in(cup) == (10, 0, 0)
 
 
 def test_money_for_an_order_that_a_killed_process_left_to_a_blocked_account_goes_back(

@@ -1,11 +1,16 @@
 """Calls made at once, in threads that leave no connection open: one would keep the database from being dropped."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Barrier
-from typing import TypeVar
+from typing import Any, TypeVar
+from unittest import mock
 
 from django.db import connections
+
+from tests.processes import wait_until
+from tests.steps.operating import waiting_for_locks
 
 Answer = TypeVar("Answer")
 
@@ -32,3 +37,21 @@ def run_and_close(work: Callable[..., Answer]) -> Callable[..., Answer]:
             connections.close_all()
 
     return run
+
+
+@contextmanager
+def in_the_middle(module: Any, name: str, work: Callable[[], Answer]) -> Iterator[list[Future[Answer]]]:
+    """Start `work` in a thread of its own when the module calls the function `name` for the first time.
+
+    That call goes on when the work has ended or waits for a lock. The future of the work is then in the list.
+    """
+    called, started = getattr(module, name), list[Future[Answer]]()
+
+    def call(*args: Any, **options: Any) -> Any:
+        if not started:
+            started.append(thread.submit(run_and_close(work)))
+            wait_until(lambda: started[0].done() or waiting_for_locks() > 0, seconds_max=30)
+        return called(*args, **options)
+
+    with ThreadPoolExecutor(1) as thread, mock.patch.object(module, name, call):
+        yield started

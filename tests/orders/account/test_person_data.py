@@ -13,8 +13,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from orders.account.deletion import anonymise, delete_account
+from orders.account.deletion import NotNow, anonymise, delete_account
 from orders.account.person_data import person_data
+from orders.cart.cart_holder import Holder
+from orders.checkout import placement
+from orders.checkout.placement import place_order
 from orders.life import lifecycle
 from orders.models import (
     Cart,
@@ -37,10 +40,11 @@ from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 from tests.processes import wait_until
 from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
-from tests.steps.at_once import run_and_close
-from tests.steps.buying import ADDRESS, make_orders
+from tests.steps.at_once import in_the_middle, run_and_close
+from tests.steps.buying import ADDRESS, fill, make_orders, wish_of
 from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import payment_row
+from tests.steps.shop import goods
 from tests.steps.staff import admin_page, customer_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -220,6 +224,17 @@ def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(
         assert not model.objects.exists(), model
     person.refresh_from_db()
     assert person.email == ""
+
+
+def test_the_end_of_an_account_waits_for_a_checkout_and_then_finds_its_order(buyer: User) -> None:
+    goods("cup")
+    wish = wish_of(fill(Holder(buyer_id=buyer.pk), cup=2))
+    with in_the_middle(placement, "move_units", lambda: delete_account(buyer.pk)) as deletion:
+        order = place_order(wish).order
+    with pytest.raises(NotNow) as refused:
+        deletion[0].result()
+    assert refused.value.orders == [order]
+    assert Cart.objects.filter(buyer=buyer).exists()
 
 
 def test_the_log_of_staff_names_a_deleted_account_as_it_is_called_now(
