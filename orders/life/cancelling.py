@@ -79,16 +79,18 @@ def cancel(*, order: Order, request: HttpRequest) -> CancelAnswer:
 def cancel_unpaid_of(*, buyer_id: int) -> int:
     """End the unpaid orders of an account that was blocked. Returns how many.
 
-    Its row is locked first: intake locks it before it inserts an order, so an order that it is writing is waited for.
-    An order whose payment was lost with PostgreSQL stays: staff alone may end it.
+    Its row is locked first, so an order that is being written for it is waited for: checkout and intake lock it before
+    they insert one, and later ones see that it is blocked. An order whose payment was lost with PostgreSQL stays: staff
+    alone may end it.
     """
     with transaction.atomic():
         list(User.objects.select_for_update().filter(pk=buyer_id).values_list("pk"))
-        awaiting = Order.objects.filter(buyer_id=buyer_id, status=OrderStatus.AWAITING_PAYMENT)
-        reservation_ids = dict(awaiting.values_list("pk", "reservation_id"))
-        sold = sold_in_the_store(reservation_ids=reservation_ids.values())
-        unpaid = [pk for pk, reservation_id in reservation_ids.items() if reservation_id not in sold]
-        ended = lifecycle.end_unpaid(order_ids=unpaid, status=OrderStatus.CANCELLED, wait=True)
+    # Without the lock: others lock accounts after the item that these orders give units back to.
+    awaiting = Order.objects.filter(buyer_id=buyer_id, status=OrderStatus.AWAITING_PAYMENT)
+    reservation_ids = dict(awaiting.values_list("pk", "reservation_id"))
+    sold = sold_in_the_store(reservation_ids=reservation_ids.values())
+    unpaid = [pk for pk, reservation_id in reservation_ids.items() if reservation_id not in sold]
+    ended = lifecycle.end_unpaid(order_ids=unpaid, status=OrderStatus.CANCELLED, wait=True)
     settle_now(ended)
     return len(ended)
 

@@ -339,7 +339,7 @@ def expiry_of(new_order: NewOrder, *, offset: timedelta, now: datetime) -> datet
 class ItemOfBatch(NamedTuple):
     """The item of a batch, how many of the batch's buyers exist, and the ids of those whose accounts are blocked.
 
-    Their rows are locked, before the item, as in `cancel_unpaid_of`. `now` is PostgreSQL's clock.
+    Their rows are locked, so that `cancel_unpaid_of` waits for the batch. `now` is PostgreSQL's clock.
     """
 
     variant_id: int

@@ -17,6 +17,7 @@ from orders.life.cancelling import cancel_unpaid_of
 from orders.models import Document, Order, OrderStatus, Payment
 from orders.repair.reconcile import reconcile
 from seckill.models import SaleItem
+from seckill.outbox import outbox
 from shop.models import Product
 from shop.models.people import AccountEnded
 from tests.processes import wait_until
@@ -98,6 +99,32 @@ def test_blocking_waits_for_an_order_that_is_being_written(item: SaleItem, buyer
         intake.drain_once(item_id=item.pk)
     assert blocking[0].result() == 1
     assert Order.objects.get().status == OrderStatus.CANCELLED
+    assert figures(item) == (5, 0, 0, 0)
+
+
+def test_blocking_ends_an_order_of_an_item_whose_units_intake_has_just_taken(item: SaleItem, buyer: User) -> None:
+    """Intake has the item and wants the account; blocking wants both as well."""
+    first = order_of(item, buyer)
+    reserve(item, buyer)
+    with in_the_middle(intake, "take", lambda: block(buyer), after=True) as blocking:
+        intake.drain_once(item_id=item.pk)
+    assert blocking[0].result() == 2
+    assert [status_of(order) for order in (first, Order.objects.latest("pk"))] == [OrderStatus.CANCELLED] * 2
+    assert figures(item) == (5, 0, 0, 0)
+
+
+def test_blocking_and_a_batch_of_too_many_units_do_not_wait_for_each_other(item: SaleItem, buyer: User) -> None:
+    """Such a batch locks the item before the accounts."""
+    first = order_of(item, buyer)
+    reserve(item, buyer)
+    batch = [intake.parse_entry(entry) for entry in outbox.read_all(item_id=item.pk, count_max=10)]
+    with in_the_middle(intake, "insert_orders", lambda: block(buyer)) as blocking:
+        intake.persist_with_surplus(item_id=item.pk, new_orders=batch)
+    assert blocking[0].result() == 1
+    assert [status_of(order) for order in (first, Order.objects.latest("pk"))] == [
+        OrderStatus.CANCELLED,
+        OrderStatus.REJECTED,
+    ]
     assert figures(item) == (5, 0, 0, 0)
 
 

@@ -40,18 +40,27 @@ def run_and_close(work: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 @contextmanager
-def in_the_middle(module: Any, name: str, work: Callable[[], Answer]) -> Iterator[list[Future[Answer]]]:
-    """Start `work` in a thread of its own when the module calls the function `name` for the first time.
+def in_the_middle(
+    module: Any, name: str, work: Callable[[], Answer], *, after: bool = False
+) -> Iterator[list[Future[Answer]]]:
+    """Start `work` in a thread of its own before, or after, the module's first call of its function `name`.
 
-    That call goes on when the work has ended or waits for a lock. The future of the work is then in the list.
+    The module goes on when the work has ended or waits for a lock. The future of the work is then in the list.
     """
     called, started = getattr(module, name), list[Future[Answer]]()
 
+    def start() -> None:
+        started.append(thread.submit(run_and_close(work)))
+        wait_until(lambda: started[0].done() or waiting_for_locks() > 0, seconds_max=30)
+
     def call(*args: Any, **options: Any) -> Any:
-        if not started:
-            started.append(thread.submit(run_and_close(work)))
-            wait_until(lambda: started[0].done() or waiting_for_locks() > 0, seconds_max=30)
-        return called(*args, **options)
+        is_first = not started
+        if is_first and not after:
+            start()
+        answer = called(*args, **options)
+        if is_first and after:
+            start()
+        return answer
 
     with ThreadPoolExecutor(1) as thread, mock.patch.object(module, name, call):
         yield started
