@@ -15,7 +15,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 
 from orders.api.serializers import OrderSerializer
@@ -207,6 +206,8 @@ def unpaid_orders(asked: CheckoutRequest) -> int:
 def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffer) -> Order:
     """The order with its lines and its address. Names and prices of delivery are kept as they were."""
     is_guest = asked.holder.buyer_id is None
+    # Deadlines are compared with PostgreSQL's clock.
+    now = database_now()
     order = Order(
         buyer_id=asked.holder.buyer_id,
         email=asked.email if is_guest else "",
@@ -218,9 +219,8 @@ def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffe
         shipping_name=offer.name,
         shipping_minor=offer.price_minor,
         shipping_tax_percent=offer.tax_percent,
-        reserved_at=timezone.now(),
-        # Deadlines are compared with PostgreSQL's clock.
-        expires_at=database_now() + timedelta(seconds=hold_seconds(is_guest=is_guest)),
+        reserved_at=now,
+        expires_at=now + timedelta(seconds=hold_seconds(is_guest=is_guest)),
         buyer_note=asked.note,
         billing_address=asked.billing_address,
         vat_number=asked.vat_number,

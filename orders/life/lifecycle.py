@@ -5,7 +5,8 @@ stock) and queues the mail. Of several processes only the one whose update succe
 the order with the reservation store (`orders/life/settlement.py`). A sweep repeats what a crash left undone. Payments
 that a provider reports come through `orders/payments/inbox.py`, which calls the second half of this module.
 
-Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
+Deadlines are compared with PostgreSQL's clock, and it says when an order ended: a worker whose own clock is wrong must
+not expire orders early, and its buyers must not count as those who let a hold end unpaid.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +18,6 @@ from django.contrib.auth.models import User
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Case, F, Value, When
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from orders.invoices.writing import write_invoice, write_note
 from orders.life import ended_unpaid
@@ -60,7 +60,7 @@ def pay(*, order_id: int, amount_minor: int | None = None, on_paid: Callable[[],
             return False
         if claim_address(order) is not Claim.GRANTED and not paid_before:
             return False
-        paid = {"status": OrderStatus.PAID, "ended_at": timezone.now(), "attention": PAYMENT_FOUND}
+        paid = {"status": OrderStatus.PAID, "ended_at": Now(), "attention": PAYMENT_FOUND}
         Order.objects.filter(pk=order_id).update(**paid)
         move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
         write_invoice(order_id=order_id)
@@ -86,7 +86,7 @@ def ship_all(*, parcels: Mapping[int, Mapping[str, str]]) -> set[int]:
         if refused := parcels.keys() - {order.pk for order in orders}:
             return refused
         for order in orders:
-            order.status, order.shipped_at = OrderStatus.SHIPPED, timezone.now()
+            order.status, order.shipped_at = OrderStatus.SHIPPED, Now()
             order.carrier = parcels[order.pk]["carrier"].strip()
             order.tracking_number = parcels[order.pk]["tracking_number"].strip()
         columns = ["status", "carrier", "tracking_number", "shipped_at"]
@@ -221,10 +221,10 @@ def end_with_refund(order: Order, *, is_due: bool, units_back: bool) -> None:
     status = OrderStatus.REFUND_DUE if is_due else OrderStatus.REFUNDED
     paid = Order.objects.filter(pk=order.pk)
     if units_back:
-        paid.update(status=status, ended_at=timezone.now(), units_back=True, settled_at=None)
+        paid.update(status=status, ended_at=Now(), units_back=True, settled_at=None)
         give_back(order_ids=[order.pk])
     else:
-        paid.update(status=status, ended_at=timezone.now(), units_back=False)
+        paid.update(status=status, ended_at=Now(), units_back=False)
 
 
 def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
@@ -280,7 +280,7 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
         if not waiting:
             return []
         ended = Order.objects.filter(pk__in=waiting)
-        ended.update(status=status, ended_at=timezone.now(), attention=PAYMENT_FOUND)
+        ended.update(status=status, ended_at=Now(), attention=PAYMENT_FOUND)
         give_back(order_ids=waiting)
         move_units(order_ids=waiting, kind=StockChange.Kind.RELEASED)
         if status is OrderStatus.EXPIRED:
@@ -294,7 +294,7 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
 def mark_paid(order: Order) -> None:
     """The provider has captured the payment of an order that awaited it."""
     awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
-    awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND)
+    awaiting.update(status=OrderStatus.PAID, ended_at=Now(), attention=PAYMENT_FOUND)
     move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD)
     write_invoice(order_id=order.pk)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
@@ -303,7 +303,7 @@ def mark_paid(order: Order) -> None:
 def mark_paid_late(order: Order) -> None:
     """A late payment was accepted: the expired order has its units again (orders/payments/late_money.py)."""
     expired = Order.objects.filter(pk=order.pk, status=OrderStatus.EXPIRED)
-    expired.update(status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=PAYMENT_FOUND)
+    expired.update(status=OrderStatus.PAID, ended_at=Now(), settled_at=None, attention=PAYMENT_FOUND)
     give_reason(order, Attention.LATE_PAYMENT_KEPT)
     write_invoice(order_id=order.pk)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import structlog
 from django.db.models import Q, QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
@@ -88,7 +88,7 @@ def settle_item(*, item_id: int, unsettled: QuerySet[OrderLine], batch_max: int)
     for status in {order.status for order, _ in answered}:
         # Guarded by the status that was settled: an order whose status has changed since must be settled again.
         unchanged = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
-        settled += unchanged.filter(status=status, settled_at=None).update(settled_at=timezone.now())
+        settled += unchanged.filter(status=status, settled_at=None).update(settled_at=Now())
     for order, answer in answered:
         steps.note(order.purchase, "settle", began=order.ended_at, status=order.status)
         if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
@@ -101,7 +101,7 @@ def settle_ordinary(*, order_ids: Iterable[int] | None) -> int:
     ordinary = Order.objects.filter(settled_at=None, reservation_id=None).exclude(status=OrderStatus.AWAITING_PAYMENT)
     if order_ids is not None:
         ordinary = ordinary.filter(pk__in=list(order_ids))
-    return ordinary.update(settled_at=timezone.now())
+    return ordinary.update(settled_at=Now())
 
 
 def settle_archived(unsettled: QuerySet[OrderLine]) -> int:
@@ -110,7 +110,7 @@ def settle_archived(unsettled: QuerySet[OrderLine]) -> int:
     One statement: an item that is brought back afterwards is rebuilt from the orders as they are then.
     """
     archived = unsettled.filter(sale_item__archived_at__isnull=False).values("order_id")
-    return Order.objects.filter(pk__in=archived, settled_at=None).update(settled_at=timezone.now())
+    return Order.objects.filter(pk__in=archived, settled_at=None).update(settled_at=Now())
 
 
 def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:

@@ -18,7 +18,6 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from orders.life import lifecycle, settlement
 from orders.life.attention import give_reason, payment_came
@@ -164,7 +163,7 @@ def backlog() -> int:
 def mark_dealt_with(pk: int) -> bool:
     """Staff have found out about an event whose payment the shop does not know. False if it may still be applied."""
     waiting = PaymentEvent.objects.filter(FOR_STAFF, pk=pk)
-    return waiting.update(applied_at=timezone.now(), outcome=EventOutcome.DEALT_WITH) == 1
+    return waiting.update(applied_at=Now(), outcome=EventOutcome.DEALT_WITH) == 1
 
 
 def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
@@ -217,7 +216,7 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
 
 
 def note_applied(row: PaymentEvent, outcome: EventOutcome) -> EventOutcome:
-    row.applied_at, row.outcome = timezone.now(), outcome.value
+    row.applied_at, row.outcome = Now(), outcome.value
     row.save(update_fields=["applied_at", "outcome"])
     return outcome
 
@@ -331,7 +330,7 @@ def mark_captured(*, payment: Payment, decide_late: bool) -> None:
     superseded.exclude(pk=payment.pk).update(status=Payment.Status.FAILED)
     Payment.objects.filter(pk=payment.pk).update(
         status=Payment.Status.CAPTURED,
-        captured_at=timezone.now(),
+        captured_at=Now(),
         attempts=0,
         next_attempt_at=Now() if decide_late else None,
         last_error="",
@@ -341,9 +340,9 @@ def mark_captured(*, payment: Payment, decide_late: bool) -> None:
 def record_page_end(*, payment: Payment) -> EventOutcome:
     """The payment page ended without a payment. The order awaits payment until its own deadline."""
     pending = Payment.objects.filter(pk=payment.pk, status=Payment.Status.PENDING)
-    if pending.update(status=Payment.Status.FAILED, closed_at=timezone.now()):
+    if pending.update(status=Payment.Status.FAILED, closed_at=Now()):
         return EventOutcome.FAILED
-    Payment.objects.filter(pk=payment.pk, status=Payment.Status.FAILED, closed_at=None).update(closed_at=timezone.now())
+    Payment.objects.filter(pk=payment.pk, status=Payment.Status.FAILED, closed_at=None).update(closed_at=Now())
     return EventOutcome.NOTHING
 
 

@@ -14,7 +14,6 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
@@ -46,7 +45,7 @@ def start_refund(*, order: Order, payment: Payment, attention: Attention) -> Non
     """
     Payment.objects.filter(pk=payment.pk).update(
         status=Payment.Status.REFUND_DUE,
-        captured_at=payment.captured_at or timezone.now(),
+        captured_at=payment.captured_at or Now(),
         attempts=0,
         next_attempt_at=None,
         last_error="",
@@ -151,7 +150,7 @@ def keep_to_amount(*, refund_id: UUID, paid_minor: int) -> None:
             amount_minor=rest_minor,
             status=Refund.Status.REFUNDED,
             is_surplus=refund.is_surplus,
-            ended_at=timezone.now(),
+            ended_at=Now(),
         )
         lifecycle.tell_of_refund(order, before)
 
@@ -162,7 +161,7 @@ def finish(*, refund_id: UUID) -> bool:
         refund = Refund.objects.get(pk=refund_id)
         order = Order.objects.select_for_update().get(pk=refund.order_id)
         due = Refund.objects.filter(pk=refund_id, status=Refund.Status.DUE)
-        ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": "", "failing_since": None}
+        ended = {"ended_at": Now(), "next_attempt_at": None, "last_error": "", "failing_since": None}
         if due.update(status=Refund.Status.REFUNDED, **ended) != 1:
             return False
         payment = Payment.objects.get(refunds=refund_id)
@@ -180,7 +179,7 @@ def paid_by_staff(*, refund_ids: Iterable[UUID], order_id: int, reference: str) 
     with transaction.atomic():
         order = Order.objects.select_for_update().get(pk=order_id)
         paid = list(Refund.objects.filter(BY_HAND, order=order, pk__in=list(refund_ids)).select_related("order"))
-        ended = {"status": Refund.Status.REFUNDED, "ended_at": timezone.now(), "provider_reference": reference}
+        ended = {"status": Refund.Status.REFUNDED, "ended_at": Now(), "provider_reference": reference}
         Refund.objects.filter(pk__in=[refund.pk for refund in paid]).update(**ended)
         lifecycle.mark_refunded(order)
         for refund in paid:
@@ -230,7 +229,7 @@ def fail(*, refund_id: UUID, error: str) -> bool:
             lifecycle.mark_refund_failed(order, lost_minor=0)
             write_note(refund_id=refund_id)
             return True
-        ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": error[:500]}
+        ended = {"ended_at": Now(), "next_attempt_at": None, "last_error": error[:500]}
         if not_failed.update(status=Refund.Status.FAILED, failing_since=Now(), **ended) != 1:
             return False
         payment.filter(status=Payment.Status.REFUNDED).update(status=Payment.Status.CAPTURED)

@@ -17,7 +17,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 
 from orders.models import ATTENTION_TO_DO, SOLD, Attention, Order, OrderStatus, Payment
 from orders.payments import provider_choice
@@ -283,8 +282,7 @@ def close_page(*, payment: Payment) -> None:
 
 
 def mark_closed(*, payment: Payment) -> None:
-    now = timezone.now()
-    known = {"closed_at": now, "provider_reference": payment.provider_reference, "last_error": ""}
+    known = {"closed_at": Now(), "provider_reference": payment.provider_reference, "last_error": ""}
     # A closed page takes no payment. If an event about a payment is still on its way, it counts (payments/inbox.py).
     pending = Payment.objects.filter(pk=payment.pk, status=Payment.Status.PENDING)
     if not pending.update(status=Payment.Status.FAILED, **known):

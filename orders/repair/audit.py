@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.core.cache import cache
@@ -27,6 +27,7 @@ from seckill.line import line_ledger
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.phase import Phase
+from shop.databases.database_clock import database_now
 
 # A sale that is still changing after this long is reported as changing.
 PATIENCE_SECONDS = 15.0
@@ -227,6 +228,7 @@ def compare_holds(comparison: Comparison, holds: dict[UUID, Hold]) -> None:
     waiting = may_be_in_outbox(comparison, {pk: live[pk] for pk in alone}) if alone else set()
     # Look for orders again after reading the outbox: an entry leaves it only after its order is committed.
     orders |= orders_of([pk for pk in alone if pk not in waiting])
+    now = database_now()
     for reservation_id, hold in live.items():
         order = orders.get(reservation_id)
         expected = expected_state(order) if order else None
@@ -238,7 +240,7 @@ def compare_holds(comparison: Comparison, holds: dict[UUID, Hold]) -> None:
             comparison.sold += hold.units
         else:
             comparison.settling += hold.units
-            if order is None or not settles_soon(order):
+            if order is None or not settles_soon(order, now=now):
                 note(comparison, difference(reservation_id, order, hold))
 
 
@@ -287,11 +289,11 @@ def may_be_in_outbox(comparison: Comparison, holds: dict[UUID, Hold]) -> set[UUI
     }
 
 
-def settles_soon(order: Order) -> bool:
-    """Whether the order ended so recently that it is normal if the store has not been told yet."""
+def settles_soon(order: Order, *, now: datetime) -> bool:
+    """Whether the order ended so recently, by PostgreSQL's clock, that it is normal if the store does not know yet."""
     if order.status == OrderStatus.AWAITING_PAYMENT or order.settled_at is not None or order.ended_at is None:
         return False
-    return timezone.now() - order.ended_at < SETTLED_WITHIN
+    return now - order.ended_at < SETTLED_WITHIN
 
 
 def difference(reservation_id: UUID | None, order: Order | None, hold: Hold | None) -> Difference:

@@ -11,22 +11,33 @@ from django.utils import timezone
 from django_redis import get_redis_connection
 
 from orders import tasks
-from orders.life import intake
-from orders.models import Order, OrderStatus
+from orders.cart.cart_holder import Holder
+from orders.checkout.placement import place_order
+from orders.life import intake, lifecycle
+from orders.models import Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.payments import refunds
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outbox import doorbell
 from seckill.passes import passes
 from seckill.store.keys import keys_of
 from shop.background import queued_tasks
+from shop.databases.database_clock import database_now
 from shop.models import Product
 from shop.times.timestamps import from_ms, to_ms
-from tests.steps.shop import make_item
+from tests.steps.buying import fill, order_of, wish_of
+from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.shop import goods, make_item
 from tests.steps.store import counters_of
 
 pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
+
+
+def host_clock(clock: timedelta) -> Any:
+    """The clock of web servers and workers is off by `clock`."""
+    return mock.patch.object(timezone, "now", return_value=timezone.now() + clock)
 
 
 def reserve_by(clock: timedelta, item: SaleItem, buyer: User) -> None:
@@ -61,6 +72,40 @@ def test_a_deadline_is_the_one_that_the_buyer_was_told(item: SaleItem, buyer: Us
     with mock.patch.object(ledger, "clock_ms", side_effect=AssertionError("the store is asked only on suspicion")):
         intake.drain_once(item_id=item.pk)
     assert Order.objects.get().expires_at == from_ms(answer.deadline_ms)
+
+
+@pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
+def test_orders_payments_and_refunds_end_by_the_clock_of_postgresql(
+    product: Product, buyer: User, clock: timedelta
+) -> None:
+    # Given three orders, one of them past its deadline
+    item = make_item(product, quantity=5, per_buyer_max=3)
+    cancelled, expired, paid = [order_of(item, buyer) for _ in range(3)]
+    Order.objects.filter(pk=expired.pk).update(expires_at=database_now())
+    event = message(payment_of(paid))
+    with host_clock(clock):
+        # When they end, and all money goes back
+        assert lifecycle.cancel(order_id=cancelled.pk)
+        assert lifecycle.expire_overdue() == 1
+        assert send_webhook(event).status_code == 200
+        paid.refresh_from_db()
+        assert lifecycle.refund(order_id=paid.pk, units_back=True)
+        assert refunds.finish(refund_id=Refund.objects.get().pk)
+    # Then each time is PostgreSQL's
+    payment, received = Payment.objects.get(), PaymentEvent.objects.get()
+    times = [paid.ended_at, payment.captured_at, received.applied_at, Refund.objects.get().ended_at]
+    times += Order.objects.values_list("ended_at", flat=True)
+    assert [time for time in times if time is None or abs(database_now() - time) > timedelta(minutes=1)] == []
+
+
+@pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
+def test_a_checkout_holds_units_by_the_clock_of_postgresql(buyer: User, clock: timedelta) -> None:
+    goods("cup")
+    wish = wish_of(fill(Holder(buyer_id=buyer.pk), cup=1))
+    with host_clock(clock):
+        order = place_order(wish).order
+    assert order is not None
+    assert order.expires_at - order.reserved_at == timedelta(minutes=30)
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:

@@ -8,6 +8,7 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db.models import F
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from orders import tasks
 from orders.life import cancelling
@@ -63,6 +64,15 @@ def test_a_buyer_who_lets_holds_expire_again_and_again_gets_no_pass(item: SaleIt
     assert (answer.status_code, answer.json()["code"]) == (409, "unpaid_too_often")
     assert 86_000 < int(answer["Retry-After"]) <= 86_400
     assert "You can reserve it again in 24 hours" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_worker_whose_clock_is_off_counts_holds_for_as_long_as_they_lasted(
+    item: SaleItem, buyer: User, hours: int
+) -> None:
+    with mock.patch.object(timezone, "now", return_value=timezone.now() + timedelta(hours=hours)):
+        let_expire(item, buyer)
+    assert ask_pass(item, buyer).status_code == 409
 
 
 def test_other_buyers_and_other_items_are_not_meant(item: SaleItem, product: Product, buyer: User, rival: User) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 from unittest import mock
@@ -16,6 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.db.models import F
 from django.test import Client
+from django.utils import timezone
 
 from orders import tasks
 from orders.life import intake, lifecycle
@@ -25,6 +27,7 @@ from orders.repair.audit import RESULT_KEY, audit, compare
 from seckill.items import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
+from shop.databases.database_clock import database_now
 from shop.models import Product
 from tests.other_database import shop_on
 from tests.steps.buying import make_orders
@@ -71,6 +74,9 @@ def test_an_order_that_just_ended_is_not_a_difference_yet(journey: ItemJourney) 
     assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
     comparison = audit(item_id=journey.item_id).comparison
     assert (comparison.settling, comparison.held, comparison.issued, comparison.problem_count) == (2, 0, 20, 0)
+    # Nor for a worker whose clock is an hour ahead.
+    with mock.patch.object(timezone, "now", return_value=database_now() + timedelta(hours=1)):
+        assert audit(item_id=journey.item_id).comparison.problem_count == 0
     # After a minute it should have been settled (promise P5).
     Order.objects.filter(pk=order.pk).update(ended_at="2026-01-01T00:00:00Z")
     assert audit(item_id=journey.item_id).comparison.problem_count
