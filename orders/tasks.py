@@ -42,6 +42,7 @@ from seckill.waiting_room.admission import move_rooms, remove_old_rooms
 from shop.accounts import mail_queue
 from shop.background import outages
 from shop.background.queued_tasks import queued_task, sweep
+from shop.staff.stock_step import forget_old_tokens
 
 log = structlog.get_logger(__name__)
 
@@ -274,9 +275,14 @@ def keep_sale_reports() -> int:
 
 @sweep(queue="celery", every_seconds=3600.0)
 def clear_old_rows() -> int:
-    """Remove old carts of guests, old answers that were kept for repeated calls, and marks of addresses and cards."""
+    """Remove old carts of guests, what was kept for repeated calls and forms, and marks of addresses and cards."""
     return repeat(
-        lambda: cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls() + one_for_each.forget_old()
+        lambda: (
+            cart_holder.remove_old_carts()
+            + idempotent_calls.forget_old_calls()
+            + forget_old_tokens()
+            + one_for_each.forget_old()
+        )
     )
 
 

@@ -7,16 +7,22 @@ a form or a table has a token, and sent again it changes nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from shop.models import StockChange, TakenStep, Variant
 from shop.stock.movements import UNITS_MAX, Move, lock, move_all
 
 Kind = StockChange.Kind
+# A double click, a lost answer and a table that is loaded again come within days.
+TOKENS_KEPT = timedelta(days=30)
+# One batch of the sweep; the next one follows at once.
+BATCH_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,13 @@ def take_all(wanted: Sequence[WantedStep], *, made_by: User | None, token: UUID 
 
 def is_taken(token: UUID | None) -> bool:
     return token is not None and TakenStep.objects.filter(token=token).exists()
+
+
+def forget_old_tokens() -> int:
+    """Forget one batch of tokens that are not sent again. Returns how many."""
+    old = TakenStep.objects.filter(taken_at__lt=Now() - TOKENS_KEPT).values_list("pk", flat=True)
+    count, _rows = TakenStep.objects.filter(pk__in=list(old[:BATCH_MAX])).delete()
+    return count
 
 
 def units_of(step: Count | Difference, variant: Variant) -> int:

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -14,7 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from shop.models import Product, StockChange, Variant
+from orders import tasks
+from shop.models import Product, StockChange, TakenStep, Variant
 from shop.stock.low_stock import badge
 from shop.stock.movements import UNITS_MAX, move
 from tests.steps.product_page import saved_page
@@ -54,6 +56,16 @@ def test_a_change_is_added_to_what_is_there_now_and_a_count_includes_what_checko
     move(kind=Kind.HELD, units_of={variant.pk: 3})
     assert client.post(admin_page(variant), step(how, units)).status_code == 302
     assert units_in(variant)[:2] == (available, 5)
+
+
+def test_what_was_sent_is_known_for_a_month(client: Client, variant: Variant) -> None:
+    tokens = [uuid4() for _ in range(2)]
+    for token in tokens:
+        assert client.post(admin_page(variant), step("change", 1) | {"token": token}).status_code == 302
+    for token, days in zip(tokens, (31, 29), strict=True):
+        TakenStep.objects.filter(token=token).update(taken_at=timezone.now() - timedelta(days=days))
+    assert tasks.clear_old_rows() == 1
+    assert TakenStep.objects.get().token == tokens[1]
 
 
 def test_a_count_against_a_stock_that_has_changed_is_refused_and_can_be_saved_once_more(
