@@ -5,6 +5,7 @@ colleagues who save a product, wait for a few statements, and not for five thous
 the columns of the table are written: a colleague may save others in the meantime.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -242,7 +243,8 @@ def write_products(products: list[Product], *, columns: Collection[str]) -> None
 def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None:
     """Write these columns of all of them, and new ones whole.
 
-    Raises ValidationError where a sale was published since a price was checked.
+    Raises ValidationError where, since the lines were checked, a sale was published that is dearer, or a variant saved
+    that has the same options.
     """
     wanted = {variant.pk: variant for variant in variants if variant.pk}
     new = [variant for variant in variants if not variant.pk]
@@ -250,6 +252,8 @@ def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None
         # A variant may move to another product, whose entry changes as well as that of its former one.
         product_ids = set(Variant.objects.filter(pk__in=wanted).values_list("product_id", flat=True))
         product_ids |= {variant.product_id for variant in variants}
+        # The forms of the products lock them too, before they check the options.
+        list(Product.objects.select_for_update(no_key=True).filter(pk__in=product_ids).order_by("pk").values_list("pk"))
         lock_entries(product_ids)
         known = lock(wanted)
         product_ids |= {variant.product_id for variant in known}
@@ -262,7 +266,17 @@ def write_variants(variants: list[Variant], *, columns: Collection[str]) -> None
             bulk_update_with_history(known, Variant, columns, batch_size=ROWS_MAX)
         if new:
             bulk_create_with_history(new, Variant, batch_size=ROWS_MAX)
+        if has_same_options([*known, *new]):
+            raise ValidationError(SAME_OPTIONS)
         write_entries(Product.objects.filter(pk__in=product_ids))
+
+
+def has_same_options(variants: Collection[Variant]) -> bool:
+    """Whether one of these has the options of another variant of its product."""
+    default = in_default_language("options")
+    rows = Variant.objects.filter(product__in={variant.product_id for variant in variants})
+    found = Counter((product_id, option_key(text)) for product_id, text in rows.values_list("product_id", default))
+    return any(found[variant.product_id, option_key(getattr(variant, default))] > 1 for variant in variants)
 
 
 class WithProductTables(WithTables):

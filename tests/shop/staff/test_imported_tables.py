@@ -15,10 +15,12 @@ from pytest_django import Settings
 
 from seckill.models import SaleItem
 from shop.models import Product, SearchEntry, StockChange, Variant
+from shop.staff import product_tables
 from shop.staff.product_tables import ProductTable
 from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
 from shop.staff.table_pages import CachedUpload
 from shop.stock.movements import lock, move
+from tests.steps.at_once import in_the_middle
 from tests.steps.shop import found_among, variant_of
 from tests.steps.staff import employee, messages_on
 from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload, upload_xlsx
@@ -135,6 +137,29 @@ class TestVariants:
         assert lowest == {"longjing": 9900, "sencha": 100}
         found = found_among(SearchEntry.objects.all(), "CHEAP").entries
         assert [entry.product.slug for entry in found] == ["sencha"]
+
+    @pytest.mark.django_db(transaction=True)
+    @pytest.mark.parametrize("checked_until", ["write_variants", "lowest_prices"])
+    def test_of_two_tables_that_come_at_once_one_makes_the_variant(
+        self, client: Client, shop_manager: User, product: Product, checked_until: str
+    ) -> None:
+        colleague = Client()
+        colleague.force_login(shop_manager)
+        Product.objects.update(option_names_en="Size")
+        Variant.objects.update(options_en="M")
+        row = {"product": product.slug, "price": "50", "options_en": "L"}
+        previews = {
+            one: upload(one, PRODUCTS, row | {"sku": sku}, table=VARIANT_TABLE)
+            for one, sku in ((client, "ONE"), (colleague, "OTHER"))
+        }
+        with in_the_middle(
+            product_tables, checked_until, lambda: confirm(colleague, PRODUCTS, previews[colleague])
+        ) as other:
+            page = confirm(client, PRODUCTS, previews[client])
+        assert Variant.objects.filter(options_en="L").count() == 1
+        # A refused table can be uploaded again.
+        shown = [answer.redirect_chain[-1][0] for answer in (page, other[0].result())]
+        assert sorted(shown) == [PRODUCTS, f"{PRODUCTS}import/"]
 
     def test_the_rules_of_the_form_hold_here_too(self, client: Client, item: SaleItem, product: Product) -> None:
         rows = [
