@@ -20,7 +20,7 @@ from shop.http import problems
 from shop.models import Product, Variant
 from tests.steps.accounts import latest_code_of
 from tests.steps.buying import make_orders
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 from tests.steps.staff import change
 
 OPEN_PAGES = (
@@ -185,8 +185,7 @@ def order_in_state(
 
 
 def before_and_after_a_sale(page: Page, shop: str, item: SaleItem) -> Iterator[str]:
-    oolong = make_product(slug="oolong", name="Oolong", price_minor=9900)
-    coming = make_item(oolong, opens_in_seconds=900, closes_in_seconds=1800)
+    coming = other_item("oolong", opens_in_seconds=900, closes_in_seconds=1800)
     open_page(page, f"{shop}/sales/{coming.sale_id}/")
     page.click("[data-buy]")
     page.wait_for_selector(".outcome.scheduled a")
@@ -202,8 +201,7 @@ def before_and_after_a_sale(page: Page, shop: str, item: SaleItem) -> Iterator[s
 
 
 def waiting_room(page: Page, shop: str) -> Iterator[str]:
-    product = make_product(slug="biluochun", name="Biluochun", price_minor=9900)
-    sale_id = make_item(product, opens_in_seconds=300, has_room=True).sale_id
+    sale_id = other_item("biluochun", opens_in_seconds=300, has_room=True).sale_id
     open_page(page, f"{shop}/sales/{sale_id}/")
     page.wait_for_selector("[data-room-lines] p", timeout=30_000)
     yield "a sale with a waiting room"

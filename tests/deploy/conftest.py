@@ -17,7 +17,7 @@ from shop.background import sweep_notes
 from tests.deploy.proxies import PACKAGES, Proxy, running_proxy
 from tests.deploy.stub_web import StubWeb, running_stub
 from tests.embedded_servers import temporary_server_directory
-from tests.steps.shop import goods, make_item
+from tests.steps.shop import other_item
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def front(request: pytest.FixtureRequest) -> Iterator[Front]:
 @pytest.fixture
 def scrape(client: Client, item: SaleItem) -> str:
     """What /metrics says of a shop with a sale, a waiting room and an audit."""
-    make_item(goods("oolong", price_minor=9900).product, opens_in_seconds=300, has_room=True)
+    other_item(opens_in_seconds=300, has_room=True)
     tasks.move_waiting_rooms()
     remember_result(problems_of_item={item.pk: 0})
     judge_settings()

@@ -36,7 +36,7 @@ from tests.embedded_servers import temporary_server_directory
 from tests.other_database import shop_on
 from tests.own_store import OwnStore
 from tests.processes import wait_until
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -145,7 +145,7 @@ def test_a_purchase_and_a_reconcile_pass_and_nothing_else(database: str, store: 
         "default": redis_cache(as_shop(cache), timeout_seconds=1.0),
     }
     with shop_on(database), override_settings(CACHES=caches):
-        item = make_item(make_product(slug="tea", price_minor=9900))
+        item = other_item()
 
         # When a buyer signs in, reserves and pays
         order = bought(item)

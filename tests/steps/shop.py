@@ -115,6 +115,11 @@ def make_item(
     return item
 
 
+def other_item(slug: str = "cup", **terms: Any) -> SaleItem:
+    """A sale of one item, of a product beside that of the fixture."""
+    return make_item(make_product(slug=slug, name=slug.title(), price_minor=9900), **terms)
+
+
 def statements_for(client: Client, address: str) -> int:
     """How many SQL statements the page takes once it has been opened before."""
     client.get(address)

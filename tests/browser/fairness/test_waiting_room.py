@@ -12,7 +12,7 @@ from seckill.models import SaleChange
 from shop.models import Product
 from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.steps.guarding import guarded_by
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import make_item, other_item
 from tests.steps.staff import change
 
 # The opening, the question that comes after it at a moment by chance, and the next sweep, on a busy machine.
@@ -75,8 +75,7 @@ def test_a_page_says_when_the_room_opens_and_asks_at_once_when_it_is_shown_again
     live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, opens_in_seconds=300, has_room=True)
-    other = make_product(slug="biluochun", name="Biluochun", price_minor=9900)
-    early = make_item(other, opens_in_seconds=1800, has_room=True)
+    early = other_item(opens_in_seconds=1800, has_room=True)
     sign_in(page.context, buyer)
     page.goto(f"{live_shop}/sales/{early.sale_id}/")
     expect(page.locator("[data-room-headline]")).to_have_text("The waiting room is not open yet")

@@ -27,7 +27,7 @@ from shop.models import Variant
 from tests.steps.at_once import at_once
 from tests.steps.crash import killed_at
 from tests.steps.paying import message, payment_of, send_webhook
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 from tests.steps.staff import ORDERS, confirm_and_publish, control_form, control_page, messages_on, was_checked
 from tests.steps.store import counters_of
 
@@ -345,8 +345,7 @@ def test_units_that_cannot_be_added_are_refused_and_nobody_is_asked(first: User,
 
 @pytest.fixture
 def cheap(db: None) -> SaleItem:
-    cup = make_product(slug="cup", name="Cup", price_minor=9900)
-    return make_item(cup, price_minor=100, published=False, opens_in_seconds=900)
+    return other_item(price_minor=100, published=False, opens_in_seconds=900)
 
 
 def publish(person: User, draft: SaleItem) -> None:

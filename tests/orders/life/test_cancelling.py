@@ -10,10 +10,9 @@ from django.test import Client
 
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
-from shop.models import Product
 from tests.steps.buying import order_of, signed_in, status_of
 from tests.steps.paying import press_cancel
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,11 +51,10 @@ def test_a_buyer_who_cancels_again_and_again_has_to_wait(item: SaleItem, buyer: 
 
 
 @pytest.mark.usefixtures("_twice_at_most")
-def test_other_buyers_and_other_items_are_not_meant(item: SaleItem, product: Product, buyer: User, rival: User) -> None:
+def test_other_buyers_and_other_items_are_not_meant(item: SaleItem, buyer: User, rival: User) -> None:
     cancel_often(item, buyer, times=2)
     assert cancel(order_of(item, buyer), buyer).status_code == 429
-    other = make_product(name="Sencha", slug="sencha", price_minor=9900, category=product.category)
-    cancel_often(make_item(other), buyer, times=1)
+    cancel_often(other_item(), buyer, times=1)
     cancel_often(item, rival, times=1)
 
 

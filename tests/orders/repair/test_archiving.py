@@ -31,7 +31,6 @@ from seckill.live.staff_figures import figures_of
 from seckill.models import SaleChange, SaleItem, movable_items
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
-from shop.models import Product
 from shop.times.timestamps import to_ms
 from tests.processes import wait_until
 from tests.steps.at_once import at_once, run_and_close
@@ -40,7 +39,7 @@ from tests.steps.crash import killed_at
 from tests.steps.item_journey import ItemJourney
 from tests.steps.operating import run_command, waiting_for_locks
 from tests.steps.paying import payment_row
-from tests.steps.shop import make_item, make_product, units_in
+from tests.steps.shop import other_item, units_in
 from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -182,7 +181,7 @@ def test_units_that_are_held_keep_the_sale_in_the_store_and_reservations_become_
     assert tasks.archive_sales() == 1
 
 
-def test_a_sale_about_which_the_stores_disagree_stays(journey: ItemJourney, product: Product) -> None:
+def test_a_sale_about_which_the_stores_disagree_stays(journey: ItemJourney) -> None:
     let_days_pass(journey)
     Order.objects.filter(status=OrderStatus.PAID).update(status=OrderStatus.CANCELLED)
     assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.DIFFERS
@@ -190,7 +189,7 @@ def test_a_sale_about_which_the_stores_disagree_stays(journey: ItemJourney, prod
 
 
 def test_a_broken_item_keeps_no_other_waiting(journey: ItemJourney, caplog: pytest.LogCaptureFixture) -> None:
-    others = [ItemJourney(journey.own_store, make_item(make_other(name))) for name in ("oolong", "sencha")]
+    others = [ItemJourney(journey.own_store, other_item(name)) for name in ("oolong", "sencha")]
     for each in [journey, *others]:
         let_days_pass(each)
     journey.client.delete(journey.keys.holds)
@@ -198,11 +197,6 @@ def test_a_broken_item_keeps_no_other_waiting(journey: ItemJourney, caplog: pyte
     assert tasks.archive_sales() == 2
     assert [is_archived(each) for each in [journey, *others]] == [False, True, True]
     assert caplog.text.count("'event': 'item_not_archived'") == 1
-
-
-def make_other(slug: str) -> Product:
-    category = Product.objects.get(slug="longjing").category
-    return make_product(name=slug, slug=slug, price_minor=9900, category=category)
 
 
 def test_a_sale_that_survived_a_restart_of_the_store_is_compared_and_archived(journey: ItemJourney) -> None:
@@ -242,7 +236,7 @@ def test_a_store_that_does_not_answer_leaves_the_sale_to_the_next_attempt(journe
 @pytest.fixture
 def with_line(journey: ItemJourney) -> ItemJourney:
     """Another item, that is sold out and has somebody in its waiting list."""
-    item = make_item(make_other("oolong"), quantity=1, waiting_list=True)
+    item = other_item(quantity=1, waiting_list=True)
     with_line = ItemJourney(journey.own_store, item)
     with_line.paid()
     tasks.hand_on_units()

@@ -28,12 +28,11 @@ from seckill.items import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.databases.database_clock import database_now
-from shop.models import Product
 from tests.other_database import shop_on
 from tests.steps.buying import make_orders
 from tests.steps.item_journey import ItemJourney
 from tests.steps.operating import run_command
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 from tests.steps.store import store_away
 
 NOWHERE = "postgres://u:p@127.0.0.1:1/none"
@@ -60,8 +59,8 @@ def test_every_unit_is_accounted_for(journey: ItemJourney) -> None:
     assert comparison.problem_count == 0
 
 
-def test_an_unlimited_item_is_audited_too(journey: ItemJourney, product: Product) -> None:
-    unlimited = ItemJourney(journey.own_store, make_item(another(product), quantity=None, per_buyer_max=2))
+def test_an_unlimited_item_is_audited_too(journey: ItemJourney) -> None:
+    unlimited = ItemJourney(journey.own_store, other_item(quantity=None, per_buyer_max=2))
     unlimited.paid(units=2)
     unlimited.ordered()
     assert unlimited.is_clean()
@@ -80,11 +79,6 @@ def test_an_order_that_just_ended_is_not_a_difference_yet(journey: ItemJourney) 
     # After a minute it should have been settled (promise P5).
     Order.objects.filter(pk=order.pk).update(ended_at="2026-01-01T00:00:00Z")
     assert audit(item_id=journey.item_id).comparison.problem_count
-
-
-def another(product: Product) -> Product:
-    """A product that is in no sale yet."""
-    return make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
 
 
 def lose_hold(journey: ItemJourney, reservation_id: UUID) -> None:
@@ -180,9 +174,9 @@ def test_units_taken_in_postgresql_without_an_order_are_found(journey: ItemJourn
     assert any("PostgreSQL counts 2" in line for line in audit(item_id=journey.item_id).comparison.mismatched_totals)
 
 
-def test_a_running_sale_has_no_differences(journey: ItemJourney, product: Product) -> None:
+def test_a_running_sale_has_no_differences(journey: ItemJourney) -> None:
     """The audit runs while buyers reserve, pay, cancel and let orders expire, and workers drain the outbox."""
-    busy = ItemJourney(journey.own_store, make_item(another(product), quantity=10_000, per_buyer_max=1000))
+    busy = ItemJourney(journey.own_store, other_item(quantity=10_000, per_buyer_max=1000))
     buyers = [busy.new_buyer().pk for _ in range(4)]
     stop = threading.Event()
     failures: list[BaseException] = []
@@ -264,8 +258,8 @@ def test_with_a_server_down_the_commands_end_in_a_sentence(
     assert "Traceback" not in caplog.text
 
 
-def test_sale_audit_says_what_it_cannot_audit(journey: ItemJourney, product: Product) -> None:
-    draft = make_item(another(product), published=False)
+def test_sale_audit_says_what_it_cannot_audit(journey: ItemJourney) -> None:
+    draft = other_item(published=False)
     with pytest.raises(CommandError, match="No such sale item: 999999"):
         run_command("sale_audit", "999999")
     with pytest.raises(CommandError, match="Not published"):

@@ -18,10 +18,9 @@ from seckill.line.waiting_list import sweep_lines
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
-from shop.models import Product
 from tests.steps.item_journey import ItemJourney
 from tests.steps.paying import payment_row
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -195,8 +194,7 @@ def test_a_cache_that_is_away_only_delays_it_and_a_broken_item_keeps_no_other_wa
     with mock.patch("orders.repair.ended_holds.cache.get_many", side_effect=ConnectionError("away")):
         assert tasks.forget_ended_holds() == 0
     assert caplog.text.count("forgetting_waits_for_cache") == 1
-    other = make_product(name="Sencha", slug="sencha", price_minor=9900, category=Product.objects.get().category)
-    broken = ItemJourney(journey.own_store, make_item(other))
+    broken = ItemJourney(journey.own_store, other_item())
     broken.client.set(broken.keys.holds, "no hash")
     assert tasks.forget_ended_holds() == 1
     assert caplog.text.count("holds_not_forgotten") == 1

@@ -23,7 +23,7 @@ from shop.databases.timeline import database_timeline
 from tests.other_database import shop_on
 from tests.own_postgres import Pair, running_pair
 from tests.steps.item_journey import ItemJourney
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,8 +38,7 @@ def pair(server_directory: Path) -> Iterator[Pair]:
 
 def open_sale(store: Any, slug: str = "longjing") -> ItemJourney:
     """Of twelve units, in the database that the shop has now."""
-    product = make_product(name=slug, slug=slug, price_minor=9900)
-    item = make_item(product, quantity=QUANTITY, per_buyer_max=QUANTITY)
+    item = other_item(slug, quantity=QUANTITY, per_buyer_max=QUANTITY)
     own_store: Any = SimpleNamespace(client=store)
     return ItemJourney(own_store, item)
 

@@ -28,12 +28,11 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable
-from shop.models import Product
 from shop.times.timestamps import from_ms
 from tests.steps.at_once import at_once
 from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.item_journey import ItemJourney
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import goods, other_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,10 +108,8 @@ def test_the_report_of_the_sale_says_when_an_item_was_compared(journey: ItemJour
     assert not StoreRepair.objects.filter(ended_at=None).exists()
 
 
-def test_an_item_that_was_drawn_is_compared_after_a_restart_and_not_rebuilt(
-    journey: ItemJourney, product: Product
-) -> None:
-    item = make_draw(make_other(product), quantity=3)
+def test_an_item_that_was_drawn_is_compared_after_a_restart_and_not_rebuilt(journey: ItemJourney) -> None:
+    item = make_draw(goods("cup", price_minor=9900).product, quantity=3)
     entered(item, 5)
     assert drawn(item).drawn_at
     # The opening that a step of the test moved, as the store has it.
@@ -122,10 +119,9 @@ def test_an_item_that_was_drawn_is_compared_after_a_restart_and_not_rebuilt(
     assert not reconcile.reconcile(item_id=item.pk).differed
 
 
-def sale_of_two(product: Product) -> list[int]:
+def sale_of_two() -> list[int]:
     """The ids of its items."""
-    first = make_item(make_other(product), published=False)
-    oolong = make_other(product, "oolong").variants.get()
+    first, oolong = other_item(published=False), goods("oolong", price_minor=9900)
     SaleItem.objects.create(sale=first.sale, variant=oolong, quantity=4, price_minor=1900)
     publish_sale(sale_id=first.sale_id)
     return list(SaleItem.objects.filter(sale=first.sale).order_by("pk").values_list("pk", flat=True))
@@ -139,9 +135,9 @@ def change_without_store(item_ids: list[int], kind: SaleChange.Kind, **more: Any
 
 
 def test_items_that_staff_ended_one_after_another_are_compared_after_a_restart_and_not_rebuilt(
-    journey: ItemJourney, product: Product
+    journey: ItemJourney,
 ) -> None:
-    items = sale_of_two(product)
+    items = sale_of_two()
 
     def ends() -> list[str]:
         return [item_state.terms(item_id=item_id)["closes_ms"] for item_id in items]
@@ -172,10 +168,10 @@ def test_items_that_staff_ended_one_after_another_are_compared_after_a_restart_a
     ],
 )
 def test_an_item_that_could_not_be_reached_when_its_sale_was_changed_is_compared_and_not_rebuilt(
-    journey: ItemJourney, product: Product, kind: SaleChange.Kind, more: dict[str, Any]
+    journey: ItemJourney, kind: SaleChange.Kind, more: dict[str, Any]
 ) -> None:
     # Given a change that is applied to the first item alone
-    first, second = sale_of_two(product)
+    first, second = sale_of_two()
     if kind == SaleChange.Kind.RESUME:
         change_without_store([first], SaleChange.Kind.PAUSE)
         assert journal.sweep_changes() == 2
@@ -193,9 +189,9 @@ def test_an_item_that_could_not_be_reached_when_its_sale_was_changed_is_compared
 
 
 def test_an_item_whose_pause_waits_is_rebuilt_as_its_own_changes_left_it(
-    journey: ItemJourney, product: Product
+    journey: ItemJourney,
 ) -> None:
-    first, second = sale_of_two(product)
+    first, second = sale_of_two()
     change_without_store([first], SaleChange.Kind.PAUSE)
     assert journal.apply_pending(item_id=first) == 1
     with mock.patch.object(journal, "apply_pending"):
@@ -427,18 +423,14 @@ def test_fields_that_are_no_ids_stop_neither_the_reconcile_nor_the_audit(journey
         assert_watch_repairs(journey, reservations)
 
 
-def make_other(product: Product, slug: str = "biluochun") -> Product:
-    return make_product(name=slug, slug=slug, price_minor=9900, category=product.category)
-
-
-def second_item(journey: ItemJourney, product: Product) -> ItemJourney:
-    return ItemJourney(journey.own_store, make_item(make_other(product), quantity=QUANTITY, per_buyer_max=2))
+def second_item(journey: ItemJourney) -> ItemJourney:
+    return ItemJourney(journey.own_store, other_item(quantity=QUANTITY, per_buyer_max=2))
 
 
 def test_an_item_that_cannot_be_reconciled_does_not_stop_the_next_and_is_logged_once(
-    journey: ItemJourney, product: Product, caplog: Any
+    journey: ItemJourney, caplog: Any
 ) -> None:
-    later = second_item(journey, product)
+    later = second_item(journey)
     real = reconcile.repair_holds
     for error in (reconcile.StillDiffers("for a test"), ValueError("for a test"), DataError("x")):
         journey.restart()
@@ -458,9 +450,9 @@ def test_an_item_that_cannot_be_reconciled_does_not_stop_the_next_and_is_logged_
         assert journey.try_to_reserve() == Outcome.RESERVED
 
 
-def test_a_key_of_the_wrong_type_stops_no_other_item(journey: ItemJourney, product: Product) -> None:
+def test_a_key_of_the_wrong_type_stops_no_other_item(journey: ItemJourney) -> None:
     """Reconciled, audited, and settled: what the first item breaks, the second one does not notice."""
-    later = second_item(journey, product)
+    later = second_item(journey)
     order = later.order(later.ordered())
     journey.ordered()
     assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
@@ -474,8 +466,8 @@ def test_a_key_of_the_wrong_type_stops_no_other_item(journey: ItemJourney, produ
     assert metrics == {str(journey.item_id): 1, str(later.item_id): 0}
 
 
-def test_a_store_that_is_away_is_asked_once_and_not_for_each_item(journey: ItemJourney, product: Product) -> None:
-    second_item(journey, product)
+def test_a_store_that_is_away_is_asked_once_and_not_for_each_item(journey: ItemJourney) -> None:
+    second_item(journey)
     journey.own_store.kill()
     try:
         with mock.patch.object(item_state, "conditions", wraps=item_state.conditions) as asked:

@@ -15,7 +15,7 @@ from seckill.models import SaleItem
 from shop.databases import timeline
 from shop.databases.timeline import database_timeline
 from shop.models import Product
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import make_item, other_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,8 +24,7 @@ OTHER = "7000000000000000000/9"
 
 @pytest.fixture
 def others(product: Product) -> list[SaleItem]:
-    second = make_product(name="Oolong", slug="oolong", price_minor=9900, category=product.category)
-    return [make_item(product), make_item(second)]
+    return [make_item(product), other_item()]
 
 
 def conditions(items: list[SaleItem]) -> set[Condition]:

@@ -19,7 +19,7 @@ from shop.models import Address, Product
 from tests.steps.at_once import at_once
 from tests.steps.buying import ADDRESS, add_to_cart, fill, form_of, order_of, signed_in
 from tests.steps.paying import press_pay
-from tests.steps.shop import goods, make_item, make_product
+from tests.steps.shop import goods, make_item, other_item
 from tests.steps.staff import messages_on
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_buyer")]
@@ -136,7 +136,7 @@ def test_the_api_attaches_it_when_the_order_is_read_or_paid(
     body = api.get(f"/api/v1/orders/{order.number}/").json()
     assert (body["shipping_address"]["city"], body["amount"], body["shipping"]["name"]) == ("Suzhou", "27.00", "Post")
     assert press_pay(api, order.number, key="first").status_code == 201
-    other = order_of(make_item(make_product(name="Teapot", slug="teapot", price_minor=9900)), buyer)
+    other = order_of(other_item(), buyer)
     # Its buyer has not seen the price of the delivery yet.
     refused = press_pay(api, other.number, key="second")
     assert (refused.status_code, refused.json()["code"]) == (409, "price_changed")
