@@ -1,6 +1,7 @@
 """A buyer who lets holds of an item end unpaid again and again gets no pass for it for a while."""
 
 from datetime import timedelta
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -19,15 +20,15 @@ from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from seckill.models import SaleItem
 from seckill.passes import unpaid_holds
-from shop.models import Product
 from tests.steps.buying import order_of
 from tests.steps.guarding import ask_pass
 from tests.steps.paying import payment_row
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import other_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OFTEN = 3
+LATE = timedelta(seconds=30)
 
 
 def time_passes(order: Order, *, share: float = 1.0) -> None:
@@ -37,10 +38,18 @@ def time_passes(order: Order, *, share: float = 1.0) -> None:
     Order.objects.filter(pk=order.pk).update(**{name: F(name) - back for name in columns})
 
 
+def ends_unpaid(order: Order) -> None:
+    time_passes(order)
+    assert tasks.expire_overdue() == 1
+
+
 def let_expire(item: SaleItem, buyer: User, *, times: int = OFTEN) -> None:
     for _ in range(times):
-        time_passes(order_of(item, buyer))
-        assert tasks.expire_overdue() == 1
+        ends_unpaid(order_of(item, buyer))
+
+
+def provider_away() -> Any:
+    return mock.patch.object(SimulatedProvider, "open_session", side_effect=ProviderUnreachable("away"))
 
 
 def press_pay(order: Order) -> None:
@@ -75,10 +84,9 @@ def test_a_worker_whose_clock_is_off_counts_holds_for_as_long_as_they_lasted(
     assert ask_pass(item, buyer).status_code == 409
 
 
-def test_other_buyers_and_other_items_are_not_meant(item: SaleItem, product: Product, buyer: User, rival: User) -> None:
+def test_other_buyers_and_other_items_are_not_meant(item: SaleItem, buyer: User, rival: User) -> None:
     let_expire(item, buyer)
-    other = make_item(make_product(name="Sencha", slug="sencha", price_minor=9900, category=product.category))
-    assert [ask_pass(other, buyer).status_code, ask_pass(item, rival).status_code] == [201, 201]
+    assert [ask_pass(other_item(), buyer).status_code, ask_pass(item, rival).status_code] == [201, 201]
 
 
 def test_the_time_that_was_held_counts_and_not_how_it_ended(item: SaleItem, buyer: User) -> None:
@@ -131,22 +139,18 @@ def test_the_limit_is_a_setting(item: SaleItem, buyer: User, settings: LazySetti
 
 
 @pytest.mark.parametrize(
-    "times",
+    "late",
     [
-        pytest.param({"ended_at": timedelta(seconds=30)}, id="the worker was away at the deadline"),
-        pytest.param({"created_at": timedelta(seconds=30)}, id="the order was written late"),
+        pytest.param({"expires_at": F("expires_at") - LATE}, id="the worker was away at the deadline"),
+        pytest.param({"created_at": F("created_at") + LATE}, id="the order was written late"),
     ],
 )
 def test_holds_that_ended_while_our_servers_were_away_do_not_count(
-    item: SaleItem, buyer: User, times: dict[str, timedelta], settings: LazySettings
+    item: SaleItem, buyer: User, late: dict[str, Any], settings: LazySettings
 ) -> None:
     settings.UNPAID_HOLD_LIMIT = "1/day"
-    order = order_of(item, buyer)
-    time_passes(order)
-    if "created_at" in times:
-        Order.objects.update(created_at=F("created_at") + times["created_at"])
-    else:
-        Order.objects.update(expires_at=F("expires_at") - times["ended_at"])
+    time_passes(order_of(item, buyer))
+    Order.objects.update(**late)
     assert tasks.expire_overdue() == 1
     assert ask_pass(item, buyer).status_code == 201
 
@@ -156,10 +160,9 @@ def test_a_hold_whose_payment_page_never_came_does_not_count(
 ) -> None:
     settings.UNPAID_HOLD_LIMIT = "1/day"
     order = order_of(item, buyer)
-    with mock.patch.object(SimulatedProvider, "open_session", side_effect=ProviderUnreachable("away")):
+    with provider_away():
         press_pay(order)
-    time_passes(order)
-    assert tasks.expire_overdue() == 1
+    ends_unpaid(order)
     assert ask_pass(item, buyer).status_code == 201
 
 
@@ -169,8 +172,7 @@ def test_a_buyer_who_cancels_while_the_payment_page_is_on_its_way_is_not_let_off
     settings.UNPAID_HOLD_LIMIT = "1/day"
     order = order_of(item, buyer)
     payment_row(order, url="")
-    time_passes(order)
-    assert tasks.expire_overdue() == 1
+    ends_unpaid(order)
     assert ask_pass(item, buyer).status_code == 409
 
 
@@ -179,14 +181,12 @@ def test_a_page_that_came_at_the_second_press_counts_and_one_that_was_not_asked_
 ) -> None:
     settings.UNPAID_HOLD_LIMIT = "2/day"
     second = order_of(item, buyer)
-    with mock.patch.object(SimulatedProvider, "open_session", side_effect=ProviderUnreachable("away")):
+    with provider_away():
         press_pay(second)
     assert sessions.start(order_id=second.pk, idempotency_key="key").outcome == "already_open"
-    time_passes(second)
-    assert tasks.expire_overdue() == 1
+    ends_unpaid(second)
     unasked = order_of(item, buyer)
     with mock.patch.object(web_calls, "one_call", side_effect=TooManyCalls):
         press_pay(unasked)
-    time_passes(unasked)
-    assert tasks.expire_overdue() == 1
+    ends_unpaid(unasked)
     assert ask_pass(item, buyer).status_code == 409
