@@ -16,7 +16,7 @@ from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.browser.conftest import NewPage, focus_by_tab, sign_in
+from tests.browser.conftest import focus_by_tab, sign_in
 from tests.browser.order_to_pay import open_order, order_to_pay
 from tests.steps.shop import make_item, make_product
 
@@ -152,20 +152,6 @@ def test_a_browser_that_stores_nothing_reserves_once_and_goes_to_the_order(
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
     assert Order.objects.filter(buyer=buyer).count() == 1
-
-
-def test_without_javascript_the_button_reserves_and_the_order_follows(
-    live_shop: str, new_page: NewPage, buyer: User, item: SaleItem
-) -> None:
-    page = new_page(buyer, java_script_enabled=False, locale="zh-CN")
-    page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
-    expect(page.locator("[data-stock-text]")).to_have_text("剩余 5 件，共 5 件")
-    # A page for everybody can have no token: its button leads to one that can.
-    page.click("[data-buy]")
-    page.wait_for_url("**/zh-hans/sale-items/*/reserve/**")
-    page.click("[data-buy]")
-    page.wait_for_url("**/zh-hans/orders/*/")
-    expect(page.locator(".status")).to_have_text("待付款")
 
 
 def test_a_buyer_who_is_signed_out_meanwhile_is_led_to_sign_in(

@@ -139,24 +139,6 @@ def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
     assert (variant.available, variant.held) == (3, 0)
 
 
-def test_without_scripts_lists_are_filtered_and_sorted(live_shop: str, new_page: NewPage, shirt: Product) -> None:
-    page = new_page(java_script_enabled=False, viewport=PHONE)
-    page.goto(f"{live_shop}/products/")
-    page.get_by_role("link", name="Filter", exact=True).click()
-    page.get_by_label("Price from").fill("100")
-    page.get_by_role("button", name="Apply").click()
-    expect(page.get_by_role("article")).to_have_count(1)
-    expect(page.get_by_role("link", name="Linen shirt")).to_be_visible()
-    page.get_by_role("link", name="Filter", exact=True).click()
-    page.get_by_role("link", name="Clear filters").click()
-    page.get_by_label("Sort by").select_option("price")
-    page.get_by_role("button", name="Sort").click()
-    expect(page.get_by_role("article").first).to_contain_text("Longjing tea")
-    page.get_by_role("searchbox").fill("衬衫")
-    page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("article")).to_have_count(1)
-
-
 def test_by_keyboard_a_list_is_sorted_when_the_choice_is_made(live_shop: str, page: Page, shirt: Product) -> None:
     page.goto(f"{live_shop}/products/")
     choice, button = page.get_by_label("Sort by"), page.get_by_role("button", name="Sort")

@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, Request, Route, expect
 
 from orders.life import lifecycle
-from orders.models import Order
 from seckill.models import SaleItem
 from seckill.publication import publish_sale
 from shop.models import Product
@@ -115,24 +114,6 @@ def test_the_language_of_the_browser_then_the_choice(live_shop: str, new_page: N
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.wait_for_timeout(300)
     assert page.url == f"{live_shop}/"
-
-
-def test_without_javascript_a_visitor_signs_in_and_reserves_what_was_chosen(
-    live_shop: str, new_page: NewPage, buyer_with_password: User, product: Product
-) -> None:
-    item = make_item(product, per_buyer_max=3)
-    page = new_page(java_script_enabled=False, viewport={"width": 360, "height": 740})
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()
-    page.select_option("[name=units]", "2")
-    page.click("[data-buy]")
-    page.fill("[name=login]", "buyer")
-    page.fill("[name=password]", "a-good-password")
-    page.click("main button")
-    expect(page.locator("[name=units]")).to_have_value("2")
-    page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
-    assert Order.objects.get().lines.get().units == 2
 
 
 def hide(page: Page, hidden: bool) -> None:

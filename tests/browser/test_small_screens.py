@@ -33,6 +33,10 @@ def test_filters_open_above_the_products_and_sorting_needs_no_button(
         assert top_of(page, "#filters") < top_of(page, ".grid-cards")
         page.click(".to-results")
         expect(page.locator("#filters")).to_be_hidden()
+        page.click(".to-filters")
+        page.get_by_label("Price from").fill("50")
+        page.get_by_role("button", name="Apply").click()
+        page.wait_for_url("**min_price=50**")
         page.select_option("#id_sort", "price")
         page.wait_for_url("**sort=price**")
 

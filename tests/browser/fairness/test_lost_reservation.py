@@ -1,7 +1,4 @@
-"""A reservation that the shop has lost: the page brings the receipt, and without JavaScript a button does.
-
-One that a buyer has who was signed out is not lost.
-"""
+"""A reservation that the shop has lost: the page brings the receipt. That of a buyer who was signed out is not lost."""
 
 import json
 
@@ -10,12 +7,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, Route, expect
 
 from orders.models import Order
-from seckill.ledger import Reservation
 from seckill.models import SaleItem
-from seckill.outcomes import Outcome
-from seckill.passes import passes, receipts
-from shop.times.timestamps import now_ms
-from tests.browser.conftest import NewPage, sign_in
+from seckill.passes import receipts
+from tests.browser.conftest import sign_in
 
 STATUS = "**/api/v1/reservations/*/"
 RECEIPTS = "**/api/v1/receipts/"
@@ -110,19 +104,3 @@ def test_a_buyer_who_was_signed_out_after_reserving_is_led_to_sign_in_and_has_th
     expect(outcome).to_contain_text("Your order is ready")
     assert kept_receipts(page) == []
     page.unroute("**/reservations/")
-
-
-def test_without_javascript_a_button_brings_it_back(
-    live_shop: str, new_page: NewPage, buyer: User, item: SaleItem
-) -> None:
-    # Given the address at which the buyer was waiting, of a reservation that the shop does not have
-    pass_ = passes.Pass(item.pk, buyer.pk, passes.new_reservation_id(item.pk))
-    told = Reservation(Outcome.RESERVED, 0, 1, now_ms() + 900_000, item.price_minor, "CNY")
-    receipt = receipts.issue(pass_=pass_, reservation_id=str(pass_.reservation_id), reservation=told)
-    page = new_page(buyer, java_script_enabled=False)
-    page.goto(f"{live_shop}/reservations/{pass_.reservation_id}/?receipt={receipt}")
-
-    # When the buyer presses the button, then the order follows
-    page.get_by_role("button", name="Bring my reservation back").click()
-    page.wait_for_url("**/orders/*/")
-    assert Order.objects.get().reservation_id == pass_.reservation_id

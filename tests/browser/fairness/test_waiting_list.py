@@ -102,14 +102,3 @@ def test_a_number_that_is_just_being_typed_stays_and_no_place_is_asked_for_witho
     expect(number).to_be_focused()
     expect(page.locator("[data-line]")).to_have_text("Join the waiting list")
     assert waiting(item) == 0
-
-
-def test_a_sale_without_a_line_offers_none(
-    live_shop: str, new_page: NewPage, buyer: User, rival: User, product: Product
-) -> None:
-    item = make_item(product, quantity=1)
-    order_to_pay(item, rival)
-    page = new_page(buyer)
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    expect(page.locator("[data-buy]")).to_be_visible()
-    expect(page.locator("[data-line]")).to_have_count(0)

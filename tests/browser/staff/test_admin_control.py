@@ -1,7 +1,5 @@
 """Staff change a running sale in a real browser: the preview follows what is typed and what buyers do meanwhile."""
 
-from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
@@ -12,9 +10,8 @@ from seckill import ledger
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.browser.conftest import NewPage, sign_in
+from tests.browser.conftest import sign_in
 from tests.steps.shop import make_item
-from tests.steps.store import counters_of
 
 
 def reserve(item: SaleItem, buyer: User, *, units: int) -> None:
@@ -110,36 +107,3 @@ def test_the_list_of_live_figures_follows_the_phase(
     expect(row).to_contain_text("open")
     make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
     expect(row).to_contain_text("ended", timeout=10_000)
-
-
-def test_the_page_of_a_buyer_follows_what_staff_do(live_shop: str, page: Page, product: Product) -> None:
-    item = make_item(product)
-
-    def change(kind: SaleChange.Kind, **more: Any) -> None:
-        make_change(kind=kind, sale_id=item.sale_id, reason="because", made_by=None, **more)
-
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    words, countdown = page.locator("[data-phase-text]"), page.locator("[data-countdown]").first
-    expect(words).to_have_text("Open, closes in")
-    change(SaleChange.Kind.PAUSE)
-    expect(words).to_have_text("Paused, closes in", timeout=10_000)
-    change(SaleChange.Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=2, minutes=5))
-    expect(countdown).to_contain_text("2 days 00:0", timeout=10_000)
-    change(SaleChange.Kind.RESUME)
-    expect(words).to_have_text("Open, closes in", timeout=10_000)
-    change(SaleChange.Kind.END_NOW)
-    expect(words).to_have_text("This sale is over", timeout=10_000)
-
-
-def test_without_javascript_a_sale_is_paused_too(
-    live_shop: str, new_page: NewPage, shop_manager: User, product: Product
-) -> None:
-    item = make_item(product)
-    page = new_page(shop_manager, java_script_enabled=False, locale="zh-CN")
-    page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
-    page.get_by_role("link", name="暂停秒杀").click()
-    page.get_by_label("原因").fill("价格有误")
-    page.get_by_role("button", name="暂停秒杀").click()
-    expect(page.locator("body")).to_contain_text("秒杀已暂停。")
-    assert SaleChange.objects.get().reason == "价格有误"
-    assert counters_of(item).state == "paused"

@@ -20,7 +20,7 @@ from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from tests.shop.http.schema_client import DOCUMENT
 from tests.steps.buying import order_of, signed_in
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import make_item, other_item
 from tests.steps.staff import change
 from tests.steps.store import store_away
 from tests.steps.waiting import join, join_by_api, status
@@ -111,7 +111,7 @@ def test_refusals_have_the_codes_of_a_reservation_or_their_own(item: SaleItem, b
         assert refusal(item, **body) == (400, "invalid"), body
     change(item, SaleChange.Kind.PAUSE)
     assert refusal(item) == (409, "paused")
-    without = make_item(make_product(slug="cup", name="Cup", price_minor=9900), quantity=1)
+    without = other_item(quantity=1)
     order_of(without, buyer)
     assert refusal(without) == (409, "no_line")
 
@@ -217,6 +217,8 @@ def test_the_button_is_there_only_for_what_cannot_be_reserved(product: Product, 
     for waiting_list in (True, False):
         Sale.objects.update(waiting_list=waiting_list)
         assert "Join the waiting list" not in as_rival.get(f"/sale-items/{item.pk}/reserve/").content.decode()
+        # On the page of the sale, the script shows and hides the one that is there.
+        assert ("data-line hidden" in as_rival.get(f"/sales/{item.sale_id}/").content.decode()) == waiting_list
 
 
 def test_a_refusal_on_the_page_says_why(item: SaleItem, as_rival: Client, rival: User, buyer: User) -> None:

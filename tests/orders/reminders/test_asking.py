@@ -370,6 +370,7 @@ def test_nothing_is_kept_after_the_sale_or_without_a_confirmation(coming: SaleIt
 def test_the_pages_lead_there(coming: SaleItem, item: SaleItem, client: Client) -> None:
     sale = client.get(f"/sales/{coming.sale_id}/").content.decode()
     assert page_of(coming) in sale
+    assert 'name="email"' in client.get(page_of(coming)).content.decode()
     assert f"/sales/{coming.sale_id}/calendar.ics" in sale
     open_sale = client.get(f"/sales/{item.sale_id}/").content.decode()
     assert page_of(item) not in open_sale
