@@ -1,6 +1,8 @@
 """What staff do: change a running sale, fill in its page, read the messages."""
 
+import csv
 from datetime import datetime, timedelta
+from io import StringIO
 from typing import Any
 from uuid import uuid4
 
@@ -185,6 +187,20 @@ def record_payment(client: Client, order: Order, amount: str = "19.00", referenc
 def sale_report(item: SaleItem) -> Report:
     """The report of the item's sale, as it is in the database now."""
     return sale_report_of(Sale.objects.get(pk=item.sale_id))
+
+
+def report_page(item: SaleItem) -> str:
+    return f"/admin/seckill/sale/{item.sale_id}/report/"
+
+
+def report_file(item: SaleItem, kind: str) -> str:
+    return f"/admin/seckill/sale/{item.sale_id}/report.{kind}"
+
+
+def report_rows(client: Client, item: SaleItem) -> dict[tuple[str, str], str]:
+    """Of the file for spreadsheets: values by part and name."""
+    rows = csv.DictReader(StringIO(client.get(report_file(item, "csv")).content.decode("utf-8-sig")))
+    return {(row["part"], row["name"]): row["value"] for row in rows}
 
 
 def report_of(item: SaleItem, *, yes: int = 5, **more: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tests.browser.conftest import sign_in, width_of
 from tests.browser.order_to_pay import order_to_pay
 from tests.browser.screen import PHONE, opened, serious_faults
 from tests.steps.shop import make_item
+from tests.steps.staff import report_page
 
 # Pixels of a canvas that are not empty.
 DRAWN = """canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"""
@@ -28,7 +29,7 @@ def test_its_charts_are_drawn_on_a_phone_and_a_table_says_the_same(
     answer_counts.add_to_sums({(item.pk, word): count for word, count in told.items()}, second=second)
     with opened(browser, width=PHONE, scheme="dark", locale="zh-CN") as page:
         sign_in(page.context, shop_manager)
-        page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/report/")
+        page.goto(live_shop + report_page(item))
         expect(page.locator("canvas")).to_have_count(2)
         page.wait_for_function(f"[...document.querySelectorAll('canvas')].every({DRAWN})")
         tables = page.locator("details")

@@ -23,7 +23,6 @@ from orders.payments import refunds, sessions
 from orders.payments.late_money import settle_waiting
 from orders.payments.sessions import StartOutcome
 from orders.payments.simulated.models import SimulatedMessage
-from orders.report.sale_report import report_of
 from orders.shipping.order_address import store_address
 from orders.units.one_for_each import address_text, forget_old
 from seckill.live.answer_counts import answer_counts
@@ -36,7 +35,7 @@ from tests.steps.guarding import guarded_by
 from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
-from tests.steps.staff import ORDERS, messages_on, record_payment
+from tests.steps.staff import ORDERS, messages_on, record_payment, sale_report
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,7 +98,7 @@ def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
     assert (answer.status_code, answer.json()["code"]) == (409, "address_taken")
     assert not second.payments.exists()
     answer_counts.write(second=int(timezone.now().timestamp()))
-    assert report_of(item.sale).refused == {"one_per_address": 1}
+    assert sale_report(item).refused == {"one_per_address": 1}
     # With another address it goes on.
     assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "9 Other Road"})
     assert start(second) is StartOutcome.OPENED

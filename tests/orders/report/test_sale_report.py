@@ -1,8 +1,7 @@
 """The report of a sale: its figures from orders and answers, who sees it, its files, and what it costs."""
 
-import csv
 from datetime import timedelta
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -35,20 +34,12 @@ from tests.steps.buying import (
     with_address,
 )
 from tests.steps.drawing import drawn, entered, make_draw
-from tests.steps.shop import goods, make_item, statements_for, text_of
-from tests.steps.staff import change, employee, sale_report
+from tests.steps.shop import goods, other_item, statements_for, text_of
+from tests.steps.staff import change, employee, report_file, report_page, report_rows, sale_report
 from tests.steps.store import store_away
 from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db
-
-
-def page_of(item: SaleItem) -> str:
-    return f"/admin/seckill/sale/{item.sale_id}/report/"
-
-
-def file_of(item: SaleItem, kind: str) -> str:
-    return f"/admin/seckill/sale/{item.sale_id}/report.{kind}"
 
 
 @pytest.fixture
@@ -96,7 +87,7 @@ def test_it_says_what_was_asked_for_sold_and_returned(sold: SaleItem) -> None:
     # Forty who heard that there are not enough, of whom five in six pay: more than twice the stock.
     assert (found.more_stock.missed, found.more_stock.more_units, found.more_stock.in_all) == (40, 5, 9)
     # It is of one sale.
-    other = make_item(goods("cup", price_minor=9900).product)
+    other = other_item()
     reserve_often(other, 2)
     drained(other)
     let_deadlines_pass()
@@ -148,7 +139,7 @@ def test_it_blames_no_server_for_orders_that_nobody_called_for(product: Product,
     drawing = make_draw(product, quantity=2)
     entered(drawing, 2)
     drawn(drawing)
-    item = make_item(goods("cup", price_minor=9900).product, quantity=1, waiting_list=True)
+    item = other_item(quantity=1, waiting_list=True)
     sweep_lines()
     with_address(rival)
     order = order_of(item, buyer)
@@ -164,7 +155,7 @@ def test_it_blames_no_server_for_orders_that_nobody_called_for(product: Product,
 
 def test_it_blames_no_server_for_a_rejected_order_from_the_waiting_list(buyer: User, rival: User) -> None:
     # Given a unit for which the answer to its buyer was counted
-    item = make_item(goods("cup", price_minor=9900).product, quantity=1, waiting_list=True)
+    item = other_item(quantity=1, waiting_list=True)
     sweep_lines()
     order = order_of(item, buyer)
     answer_counts.add_to_sums({(item.pk, Outcome.RESERVED): 1}, second=int(timezone.now().timestamp()))
@@ -219,20 +210,18 @@ def test_units_that_did_not_come_back_at_a_reopening_are_not_sold_again(
 
 
 def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleItem) -> None:
-    assert f'href="{page_of(sold)}"' in text_of(as_manager, f"/admin/seckill/sale/{sold.sale_id}/change/")
-    page = text_of(as_manager, page_of(sold))
+    assert f'href="{report_page(sold)}"' in text_of(as_manager, f"/admin/seckill/sale/{sold.sale_id}/change/")
+    page = text_of(as_manager, report_page(sold))
     for text in ("Germany", "English", "83.3", "95.00 CNY", "All remaining units are reserved", 'data-type="line"'):
         assert text in page
-    assert "的报告" in text_of(as_manager, page_of(sold), **{"Accept-Language": "zh-hans"})
-    answer = as_manager.get(file_of(sold, "csv"))
+    assert "的报告" in text_of(as_manager, report_page(sold), **{"Accept-Language": "zh-hans"})
+    answer = as_manager.get(report_file(sold, "csv"))
     assert answer.headers["Content-Disposition"] == f'attachment; filename="sale-{sold.sale_id}-report.csv"'
-    rows = {
-        (row["part"], row["name"]): row["value"] for row in csv.DictReader(StringIO(answer.content.decode("utf-8-sig")))
-    }
+    rows = report_rows(as_manager, sold)
     assert rows["item", "revenue"] == "95.00"
     assert rows["answers", "held_by_others"] == "30"
     assert rows["sale", "seconds_to_pay_median"] == "25.0"
-    sheet = load_workbook(BytesIO(as_manager.get(file_of(sold, "xlsx")).content)).active
+    sheet = load_workbook(BytesIO(as_manager.get(report_file(sold, "xlsx")).content)).active
     assert sheet is not None
     cells = [row for row in sheet.iter_rows(values_only=True) if row[0] == "buyers_by_country"]
     assert sorted((row[3], row[4]) for row in cells) == [("CN", 1), ("DE", 2)]
@@ -249,25 +238,25 @@ def test_sums_of_money_that_count_differently_have_different_names(as_manager: C
 
 def test_a_right_to_see_orders_shows_the_money(client: Client, sold: SaleItem) -> None:
     client.force_login(employee("view_sale"))
-    for address in (page_of(sold), file_of(sold, "csv")):
+    for address in (report_page(sold), report_file(sold, "csv")):
         assert client.get(address).status_code == 200
         assert "95.00" not in client.get(address).content.decode()
-    assert client.get(file_of(sold, "pdf")).status_code == 404
+    assert client.get(report_file(sold, "pdf")).status_code == 404
 
 
 def test_a_draft_has_none_and_a_sale_without_orders_has_an_empty_one(as_manager: Client, item: SaleItem) -> None:
-    assert "–" in text_of(as_manager, page_of(item))
+    assert "–" in text_of(as_manager, report_page(item))
     Sale.objects.filter(pk=item.sale_id).update(published_at=None)
-    assert as_manager.get(page_of(item)).status_code == 404
+    assert as_manager.get(report_page(item)).status_code == 404
 
 
 def test_many_orders_and_items_take_no_more_statements(as_manager: Client, sold: SaleItem, buyer: User) -> None:
-    few = statements_for(as_manager, page_of(sold))
+    few = statements_for(as_manager, report_page(sold))
     for number in range(3):
         more = SaleItem.objects.create(
             sale=sold.sale, variant=goods(f"more-{number}"), price_minor=100, quantity=50, per_buyer_max=1
         )
         make_orders(40, buyer=buyer, item=more)
     Order.objects.filter(lines__sale_item=more).update(reserved_at=F("reserved_at") + timedelta(hours=5))
-    assert statements_for(as_manager, page_of(sold)) == few
+    assert statements_for(as_manager, report_page(sold)) == few
     assert few <= 20

@@ -1,8 +1,6 @@
 """The report says who got the units, in sums: by second, age of the account, arrival, network and draw."""
 
-import csv
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
@@ -24,17 +22,11 @@ from tests.steps.buying import drained, new_buyers, order_of
 from tests.steps.drawing import drawn, entered, make_draw, swept
 from tests.steps.guarding import confirmed, guarded_by, told_of_pass
 from tests.steps.shop import make_item, text_of
-from tests.steps.staff import sale_report
+from tests.steps.staff import report_page, report_rows, sale_report
 from tests.steps.store import store_away
 from tests.steps.waiting_room import open_now
 
 pytestmark = pytest.mark.django_db
-
-
-def rows_of(client: Client, item: SaleItem) -> dict[tuple[str, str], str]:
-    answer = client.get(f"/admin/seckill/sale/{item.sale_id}/report.csv")
-    rows = csv.DictReader(StringIO(answer.content.decode("utf-8-sig")))
-    return {(row["part"], row["name"]): row["value"] for row in rows}
 
 
 def reserved_after(item: SaleItem, buyer: User, seconds: float, *, age: timedelta = timedelta(days=3)) -> Order:
@@ -54,9 +46,9 @@ def test_the_first_seconds_are_told_one_by_one(item: SaleItem, as_manager: Clien
         (30, 60, Won(1, 0)),
         (SECONDS[-1], None, Won(1, 0)),
     ]
-    page = text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
+    page = text_of(as_manager, report_page(item))
     assert "the first second" in page
-    rows = rows_of(as_manager, item)
+    rows = report_rows(as_manager, item)
     assert (rows["units_by_second", "second_0_to_1"], rows["paid_units_by_second", "second_0_to_1"]) == ("2", "1")
 
 
@@ -67,9 +59,7 @@ def test_units_are_added_up_by_the_age_of_the_account(item: SaleItem, as_manager
     by_age = sale_report(item).winners.by_age
     assert {age: won.units for age, won in by_age.items()} == {"day": 2, "week": 1, "month": 1, "older": 1}
     assert list(by_age) == ["day", "week", "month", "older"]
-    assert "注册时间" in text_of(
-        as_manager, f"/admin/seckill/sale/{item.sale_id}/report/", **{"Accept-Language": "zh-hans"}
-    )
+    assert "注册时间" in text_of(as_manager, report_page(item), **{"Accept-Language": "zh-hans"})
 
 
 def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager: Client, settings: Any) -> None:
@@ -89,7 +79,7 @@ def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager
     assert tasks.keep_sale_reports() == 1
     assert remove_old_rooms() == 1
     assert sale_report(item).sums.arrivals == expected
-    assert rows_of(as_manager, item)["units_by_arrival", "early"] == "2"
+    assert report_rows(as_manager, item)["units_by_arrival", "early"] == "2"
     # A sale that is opened again is added up again, without a room.
     Sale.objects.update(closes_at=now - timedelta(days=1, hours=1))
     assert tasks.keep_sale_reports() == 1
@@ -124,14 +114,14 @@ def test_units_are_told_by_network_and_kept(item: SaleItem, as_manager: Client) 
         **{"networks_1": 2, "units_1": 2, "networks_2_to_5": 1, "units_2_to_5": 2},
     }
     assert sale_report(item).sums.networks == expected
-    page = text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/", **{"Accept-Language": "zh-hans"})
+    page = text_of(as_manager, report_page(item), **{"Accept-Language": "zh-hans"})
     assert "按网络" in page
     now = timezone.now()
     Sale.objects.update(opens_at=now - timedelta(days=4), closes_at=now - timedelta(days=2))
     assert tasks.keep_sale_reports() == 1
     buyer_networks.connection().delete(buyer_networks.key(item.sale_id))
     assert sale_report(item).sums.networks == expected
-    assert rows_of(as_manager, item)["units_by_network", "largest"] == "2"
+    assert report_rows(as_manager, item)["units_by_network", "largest"] == "2"
     # A sale that is opened again.
     Sale.objects.update(closes_at=now - timedelta(days=1, hours=1))
     assert tasks.keep_sale_reports() == 1
@@ -146,7 +136,7 @@ def test_a_draw_is_told_by_entries(product: Product, as_manager: Client) -> None
     found = sale_report(item).winners.draw
     assert found is not None
     assert (found.entries, found.units, found.won_units, found.won_later_entries) == (4, 6, 4, 0)
-    assert rows_of(as_manager, item)["draw", "entries"] == "4"
+    assert report_rows(as_manager, item)["draw", "entries"] == "4"
 
 
 def test_winners_who_passed_their_units_on_are_told_as_those_who_won_later(product: Product) -> None:
@@ -173,9 +163,9 @@ def test_refusals_are_told_by_rule_and_are_no_answers(item: SaleItem, as_manager
     answer_counts.write(second=int(timezone.now().timestamp()))
     found = sale_report(item)
     assert (found.refused, found.asked) == ({"mail_not_confirmed": 1, "too_many_accounts": 1}, 0)
-    assert "Too many accounts" in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
+    assert "Too many accounts" in text_of(as_manager, report_page(item))
     assert "Too many accounts" in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
-    rows = rows_of(as_manager, item)
+    rows = report_rows(as_manager, item)
     assert rows["refusals", "too_many_accounts"] == "1"
     assert ("answers", "too_many_accounts") not in rows
 
@@ -184,5 +174,5 @@ def test_a_sale_without_rules_refuses_nobody_by_one(item: SaleItem, as_manager: 
     order_of(item, new_buyers(1)[0])
     drained(item)
     assert sale_report(item).refused == {}
-    assert "Refused by a rule" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/report/")
+    assert "Refused by a rule" not in text_of(as_manager, report_page(item))
     assert "Too many accounts" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
