@@ -175,9 +175,6 @@ class World(StoredItem):
             "order__units_back",
         )
 
-    def condition(self) -> item_state.Condition:
-        return item_state.conditions(item_ids=[self.item_id])[self.item_id]
-
 
 @contextmanager
 def commits_that_wait() -> Iterator[None]:
