@@ -54,8 +54,10 @@ def add_options(parser: ArgumentParser) -> None:
 def refusal_of(options: Mapping[str, Any]) -> str:
     """Why the options cannot be run; empty if they can. No option is ignored silently."""
     buyers, processes, clients = (options[name] or 0 for name in ("buyers", "processes", "clients"))
+    if options["language"] and not options["interleave"] and INTERLEAVE not in (options["preset"] or ()):
+        return "--language cannot be used without --interleave: it is the language of the slow motion."
     if options["http"]:
-        ignored: Sequence[str] = ("preset", "interleave", "language", "quick", "strategies", "faults", "plots")
+        ignored: Sequence[str] = ("preset", "interleave", "quick", "strategies", "faults", "plots")
         chosen = "with --http, which runs the ledger alone"
     elif options["interleave"]:
         ignored = ("preset", "strategies", "buyers", *SIZE, "faults", "seed", "json", "plots")

@@ -6,6 +6,7 @@ Follow it from there to the script, and the outbox to `orders/life/intake.py`. O
 """
 
 import math
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -46,6 +47,7 @@ from seckill.passes.unpaid_holds import HoldsUnpaid
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from seckill.waiting_room.standing import why_not_let_in
+from shop.background.outages import AWAY
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
 from shop.http.compression import uncompressed
@@ -172,8 +174,6 @@ class PassView(JsonAPIView):
         buyer_id, network = cast(int, request.user.pk), client_network(request._request)
         if sale.has_room and (not_let_in := why_not_let_in(sale_id=sale.pk, account_id=buyer_id)):
             return problem(**not_let_in_texts(not_let_in), server_time=rfc3339(to_ms(now)))
-        # Here and not in ReservationView, which makes no query. Nothing may fail after a proof was taken.
-        remember_language(request)
         guarded = guarded_call(
             request._request, sale=sale, buyer_id=buyer_id, network=network, proof=asked.validated_data["proof"]
         )
@@ -183,6 +183,9 @@ class PassView(JsonAPIView):
             return guard_refusal(error, sale=sale, item_id=item_id)
         except HoldsUnpaid as error:
             return problem(**unpaid_too_often(error.retry_after_seconds), server_time=rfc3339(to_ms(now)))
+        # Here and not in ReservationView, which makes no query. A proof was taken, so the pass is given in any case.
+        with suppress(*AWAY):
+            remember_language(request)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 

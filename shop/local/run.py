@@ -189,7 +189,7 @@ def _file_problem(*, error: OSError, directory: Path) -> str:
     elsewhere = f"{problem} Run as {owner}, or in a clone of your own."
     if not known.is_relative_to(directory):
         return elsewhere
-    return f"{elsewhere} To take over this shop and its data: sudo chown -R {us} {directory}"
+    return f"{elsewhere} To take over this shop and its data: sudo chown -R {os.geteuid()} {directory}"
 
 
 def _room(*, directory: Path) -> str:

@@ -123,6 +123,7 @@ def test_impossible_arguments_are_refused(arguments: tuple[str, ...]) -> None:
         (("--buyers", "5", "--preset", "faults"), "--preset .* with --buyers"),
         (("--interleave", "get_set", "--buyers", "5"), "--buyers .* with --interleave"),
         (("--http", "--strategies", "ledger"), "--strategies .* with --http"),
+        (("--buyers", "5", "--language", "en"), "--language .* without --interleave"),
         (("--buyers", "5", "--processes", "99"), "At most 16 processes"),
     ],
 )

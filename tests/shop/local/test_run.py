@@ -258,7 +258,7 @@ def test_files_of_another_user_are_named_with_how_to_take_them_over(
     )
     assert problem in (message := capsys.readouterr().err)
     assert f"Run as {lock.owner()}, or in a clone of your own." in message
-    assert f"sudo chown -R nobody {tmp_path}" in message
+    assert f"sudo chown -R {os.geteuid()} {tmp_path}" in message
 
 
 def test_a_full_disk_is_named_with_the_room_that_is_left(server_directory: Path) -> None:
