@@ -135,6 +135,8 @@ class Fault:
         self.rng = context.rng
         # The choices and events of this run, for the output.
         self.variant = ""
+        # False where the fault has waited in vain for what it needs.
+        self.happened = True
         # When the store lost durable data, and the reservations that PostgreSQL had as orders just before.
         self.data_lost_s: float | None = None
         self.orders_before_loss: set[str] = set()
@@ -152,7 +154,7 @@ class Fault:
 
     def took_effect(self) -> bool:
         """Whether it happened. A trial whose fault did not happen proves nothing."""
-        return True
+        return self.happened
 
     def violations(self) -> Sequence[str]:
         """More violations that this fault can show, in words; called when no work is pending any more."""

@@ -61,11 +61,9 @@ class AofCutEverywhere(Fault):
                 problems.update(self._check(process, port))
                 process.kill()
         self.variant = f"{len(cuts)} cuts of a file of {len(whole)} bytes"
+        self.happened = bool(cuts)
         shutil.rmtree(self._copy)
         return [f"{count} cuts: {problem}" for problem, count in problems.items()]
-
-    def took_effect(self) -> bool:
-        return bool(self.variant)
 
     def _server(self, number: int) -> tuple[Process, int]:
         port = free_port()

@@ -63,7 +63,7 @@ class ChangeFault(Fault):
         return violations
 
     def took_effect(self) -> bool:
-        return SaleChange.objects.filter(item=self.context.item, status=Status.APPLIED).exists()
+        return self.happened and SaleChange.objects.filter(item=self.context.item, status=Status.APPLIED).exists()
 
 
 class StockChanged(ChangeFault):
@@ -98,10 +98,11 @@ class WorkerKilledInChange(ChangeFault):
         request = ChangeRequest(kind=kind, reason=REASON, units=self.rng.randint(1, 6), closes_at=None)
         with self.shop.failpoint("changes.after_store", visit=1) as died:
             journal.record_pending(request, item_id=self.context.item.pk, made_by=None)
-            self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
+            self.happened = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
 
     def took_effect(self) -> bool:
-        return self._died
+        """Also if the store refused the change."""
+        return self.happened
 
 
 class StoreRestartedInAddition(ChangeFault):
@@ -121,7 +122,7 @@ class StoreRestartedInAddition(ChangeFault):
         (change,) = journal.record_pending(request, item_id=item_id, made_by=None)
         # The first half of `journal.apply_next`; the second half is lost with the process.
         ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment_of(change))
-        self._reserved = self.shop.wait_until(self._added_units_are_reserved, seconds_max=INJECT_SECONDS_MAX)
+        self.happened = self.shop.wait_until(self._added_units_are_reserved, seconds_max=INJECT_SECONDS_MAX)
         self.shop.kill("store")
 
     def _added_units_are_reserved(self) -> bool:
@@ -130,6 +131,3 @@ class StoreRestartedInAddition(ChangeFault):
 
     def undo(self) -> None:
         self.shop.bring_up("worker")
-
-    def took_effect(self) -> bool:
-        return self._reserved and super().took_effect()

@@ -88,14 +88,12 @@ class StoreClockAhead(Fault):
         self.shop.swap("store", replace(self._process, environment=shifted))
         self.shop.await_answers("store")
         seconds, _micros = self.shop.store_client().time()
-        self._seconds_off = seconds - time.time()
-        self.variant = f"TIME is {self._seconds_off:+.0f} s off"
+        seconds_off = seconds - time.time()
+        self.variant = f"TIME is {seconds_off:+.0f} s off"
+        self.happened = bool(abs(seconds_off - self.seconds) < 2.0)
 
     def undo(self) -> None:
         self.shop.swap("store", self._process)
-
-    def took_effect(self) -> bool:
-        return bool(abs(self._seconds_off - self.seconds) < 2.0)
 
 
 class StoreClockBehind(StoreClockAhead):

@@ -128,7 +128,7 @@ class Failover(DataLost):
         port, link_port = free_ports(count=2)
         name = f"store-replica-{sum(1 for _ in self.shop.directory.glob('store-replica-*'))}"
         self.shop.proxy.add(name, port=link_port, target_port=self.shop.store_port)
-        replica, self._followed = start_replica(self.shop, name, port=port, primary_port=link_port)
+        replica, self.happened = start_replica(self.shop, name, port=port, primary_port=link_port)
         self.shop.proxy.switch(Mode.STALL, name)
         self.shop.wait(1.5)
         self.before_data_loss()
@@ -139,9 +139,6 @@ class Failover(DataLost):
 
     def undo(self) -> None:
         self.shop.bring_up("store")
-
-    def took_effect(self) -> bool:
-        return self._followed
 
 
 def start_replica(shop: ShopUnderTest, name: str, *, port: int, primary_port: int) -> tuple[Any, bool]:
@@ -179,16 +176,13 @@ class PlannedSwitchover(Fault):
         primary.config_set("masterauth", shop.password)
         replica, followed = start_replica(shop, name, port=port, primary_port=shop.store_port)
         primary.execute_command("FAILOVER", "TO", "127.0.0.1", port)
-        self._switched = followed and shop.wait_until(
+        self.happened = followed and shop.wait_until(
             lambda: replica.info("replication")["role"] == "master", seconds_max=REPLICA_SECONDS_MAX
         )
         shop.processes[FORMER] = shop.processes["store"]
         shop.processes["store"] = shop.processes.pop(name)
         shop.store_port = port
         shop.proxy.retarget(port, *STORE_LINKS, reset=False)
-
-    def took_effect(self) -> bool:
-        return self._switched
 
     def violations(self) -> Sequence[str]:
         # Until now the former primary was there, so that a client could have stayed with it.

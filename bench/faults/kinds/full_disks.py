@@ -35,13 +35,10 @@ class DiskFull(Fault):
         blocks = str(self.bytes_max() // BLOCK_BYTES)
         limited = replace(self._process, argv=["sh", "-c", LIMITED, blocks, *self._process.argv])
         self.shop.swap(self.target, limited)
-        self._filled = self.shop.wait_until(lambda: self.is_full(limited), seconds_max=INJECT_SECONDS_MAX)
+        self.happened = self.shop.wait_until(lambda: self.is_full(limited), seconds_max=INJECT_SECONDS_MAX)
 
     def undo(self) -> None:
         self.shop.swap(self.target, self._process)
-
-    def took_effect(self) -> bool:
-        return self._filled
 
     def bytes_max(self) -> int:
         """How long a file of the server may become."""

@@ -36,7 +36,6 @@ class GateFault(Fault):
         # Before the other buyers come, who leave none.
         first_answers = [repeater.reserve(item_id=context.item.pk, units=1) for repeater in self._repeaters]
         self._all_told_yes = all(answer.status == 201 for answer in first_answers)
-        self._asked_while_away = 0
 
     def inject(self) -> None:
         for thread in self._threads:
@@ -50,16 +49,12 @@ class GateFault(Fault):
         """Let it happen."""
 
     def undo(self) -> None:
-        # While the store is away.
-        self._asked_while_away = self._repeat()
+        # Those who had a yes ask while the store is away, and cannot be answered.
+        self.happened = self._repeat() > 0 and self._all_told_yes
         self.end()
 
     def end(self) -> None:
         """Let it be over."""
-
-    def took_effect(self) -> bool:
-        """Those who had a yes asked meanwhile, and the store could not be asked."""
-        return self._all_told_yes and self._asked_while_away > 0
 
     def _poll(self, number: int) -> None:
         path = f"/api/v1/sale-items/{self.context.item.pk}/live/"
@@ -125,11 +120,8 @@ class GateStoreKilled(GateFault):
     def end(self) -> None:
         self.shop.bring_up("store")
         # It was restarted, so the item is compared with its orders first.
-        self._came_back = self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
+        self.happened &= self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
         self._repeat()
-
-    def took_effect(self) -> bool:
-        return self._came_back and super().took_effect()
 
     def _sells(self) -> bool:
         return not self._repeaters[0].reserve(item_id=self.context.item.pk, units=1).is_unknown

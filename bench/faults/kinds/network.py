@@ -28,9 +28,7 @@ class MessageLost(Fault):
 
     def undo(self) -> None:
         self.rule.remaining = 0
-
-    def took_effect(self) -> bool:
-        return self.rule.triggered.is_set()
+        self.happened = self.rule.triggered.is_set()
 
 
 class AnswerLostFromStore(MessageLost):
@@ -140,17 +138,15 @@ class BehindFrontProxy(Fault):
         self.shop.add(self.program, process)
         self.shop.await_answers(self.program)
         context.front_ports.append(https_port)
-        self._deaths = 0
 
     def inject(self) -> None:
+        deaths = 0
         for _time in range(self.kills):
             self.shop.kill(self.target)
-            self._deaths += not self.shop.processes[self.target].running
+            deaths += not self.shop.processes[self.target].running
             self.shop.await_answers(self.target)
             self.shop.wait(self.rng.uniform(0.2, 0.8))
-
-    def took_effect(self) -> bool:
-        return self._deaths == self.kills
+        self.happened = deaths == self.kills
 
     def violations(self) -> Sequence[str]:
         """None of its own. The buyers have brought their receipts by now, so the proxy may go."""

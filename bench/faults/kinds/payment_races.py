@@ -79,13 +79,10 @@ class PaymentAtDeadline(Fault, ABC):
         races.sort(key=lambda race: race.pay_wall_s)
         self.before_deadlines(races)
         paid = Counter(self.each(self._pay, races))
-        self._in_time = self.orders().filter(status=OrderStatus.PAID, attention="").count()
+        in_time = self.orders().filter(status=OrderStatus.PAID, attention="").count()
         self.variant = f"{len(races)} races: {paid[CHARGED]} charged, {paid[PAGE_CLOSED]} refused by the page; "
-        self.variant += f"{self._in_time} paid in time"
-        self._races = len(races)
-
-    def took_effect(self) -> bool:
-        return self._races > self.races_wanted / 2 and self._in_time > 0
+        self.variant += f"{in_time} paid in time"
+        self.happened = len(races) > self.races_wanted / 2 and in_time > 0
 
     def paced(self, clients: Iterable[BuyerClient]) -> Iterable[BuyerClient]:
         began_s = time.monotonic()

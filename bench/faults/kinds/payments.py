@@ -85,13 +85,10 @@ class WebhookReplayed(Fault):
             replies = list(pool.map(lambda call: post(ports[call[1] % len(ports)], call[0]), calls))
         self._statuses = {reply.status for reply in replies}
         self.variant = f"{len(calls)} messages"
-        self._sent = len(calls)
+        self.happened = bool(calls)
 
     def violations(self) -> Sequence[str]:
         return [] if self._statuses <= {200} else [f"a genuine message was answered with {sorted(self._statuses)}"]
-
-    def took_effect(self) -> bool:
-        return self._sent > 0
 
 
 class WebhookForged(Fault):
@@ -122,6 +119,7 @@ class WebhookForged(Fault):
             replies += [post(port, body, header=header) for header in headers]
         self._statuses = [reply.status for reply in replies]
         self.variant = f"{len(replies)} messages"
+        self.happened = bool(replies)
 
     def _pending_payments(self) -> list[Payment]:
         order_ids = OrderLine.objects.filter(sale_item=self.context.item).values("order_id")
@@ -130,9 +128,6 @@ class WebhookForged(Fault):
     def violations(self) -> Sequence[str]:
         wrong = sorted({status for status in self._statuses if status != 400})
         return [f"forged messages were answered with {wrong}"] if wrong else []
-
-    def took_effect(self) -> bool:
-        return bool(self._statuses)
 
 
 class WebKilledBeforePaymentCommit(DiesAtFailpoint):

@@ -56,13 +56,11 @@ class KilledAtCommit(Fault):
     disturbs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
-        self.rule = DropRule(pattern=b"COMMIT", after=b"INSERT INTO orders_order", deliver=self.deliver)
-        self.shop.proxy.add_rule(self.rule, "worker-postgres")
-        if self.shop.wait_until(self.rule.triggered.is_set, seconds_max=INJECT_SECONDS_MAX):
+        rule = DropRule(pattern=b"COMMIT", after=b"INSERT INTO orders_order", deliver=self.deliver)
+        self.shop.proxy.add_rule(rule, "worker-postgres")
+        self.happened = self.shop.wait_until(rule.triggered.is_set, seconds_max=INJECT_SECONDS_MAX)
+        if self.happened:
             self.shop.kill("postgres")
-
-    def took_effect(self) -> bool:
-        return self.rule.triggered.is_set()
 
 
 class PostgresKilledBeforeCommit(KilledAtCommit):
@@ -117,8 +115,9 @@ class PostgresDeadlock(Fault):
             if self.shop.wait_until(lambda: self._deadlocks() > before, seconds_max=2.0):
                 break
             self.shop.wait(0.5)
-        self._found = self._deadlocks() - before
-        self.variant = f"{self._found} deadlocks"
+        found = self._deadlocks() - before
+        self.variant = f"{found} deadlocks"
+        self.happened = found > 0
 
     def _deadlock_once(self) -> None:
         outbox, store = keys_of(self.context.item.pk).outbox, self.shop.store_client()
@@ -156,6 +155,3 @@ class PostgresDeadlock(Fault):
                 "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
             ).fetchone()
         return int(row[0]) if row else 0
-
-    def took_effect(self) -> bool:
-        return self._found > 0

@@ -2,14 +2,14 @@
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 from django.conf import settings
 from django.db import connection
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part, TrialContext
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.trial_sale import Stock
 from bench.faults.wire.http_client import Answer, BuyerClient
 from bench.faults.wire.proxy import Mode
@@ -35,10 +35,7 @@ class DiesAtFailpoint(Fault):
         visit = self.rng.randint(1, self.visits_max)
         self.variant = f"at visit {visit}"
         with self.shop.failpoint(self.failpoint, visit=visit) as died:
-            self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
-
-    def took_effect(self) -> bool:
-        return self._died
+            self.happened = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
 
 
 class ProcessDown(Fault):
@@ -147,23 +144,19 @@ class TwoConsumers(Fault):
     stock = LONG_HOLD_STOCK
     demand = LONG_DEMAND
 
-    def __init__(self, context: TrialContext) -> None:
-        super().__init__(context)
-        self._handled: Future[int] = Future()
-
     def inject(self) -> None:
         pool = ThreadPoolExecutor(1)
         with psycopg.connect(settings.DATABASE_URL) as blocker:
             blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
             self.shop.wait(PAST_IDLE_SECONDS)
-            self._handled = pool.submit(self._drain)
+            handled = pool.submit(self._drain)
             # Time for the second consumer to reach the rows of the first.
             self.shop.wait(0.5)
             pending = self.shop.store_client().xpending_range(
                 keys_of(self.context.item.pk).outbox, GROUP, "-", "+", 100
             )
-            self._given_twice = any(entry["times_delivered"] > 1 for entry in pending)
-        self.shop.wait_until(self._handled.done, seconds_max=INJECT_SECONDS_MAX)
+            given_twice = any(entry["times_delivered"] > 1 for entry in pending)
+        self.happened = self.shop.wait_until(handled.done, seconds_max=INJECT_SECONDS_MAX) and given_twice
         pool.shutdown(wait=False)
 
     def _drain(self) -> int:
@@ -171,9 +164,6 @@ class TwoConsumers(Fault):
             return intake.drain_once(item_id=self.context.item.pk, consumer="the-second")
         finally:
             connection.close()
-
-    def took_effect(self) -> bool:
-        return self._given_twice and self._handled.done()
 
 
 class WorkerPaused(Fault):
@@ -191,7 +181,7 @@ class WorkerPaused(Fault):
         outbox = keys_of(self.context.item.pk).outbox
         store = self.shop.store_client()
         self.shop.proxy.switch(Mode.STALL, "worker-postgres")
-        self._held = self.shop.wait_until(
+        self.happened = self.shop.wait_until(
             lambda: store.xpending(outbox, GROUP)["pending"] > 0, seconds_max=INJECT_SECONDS_MAX
         )
         self.shop.freeze("worker")
@@ -204,9 +194,6 @@ class WorkerPaused(Fault):
     def violations(self) -> Sequence[str]:
         self.shop.remove("worker2")
         return ()
-
-    def took_effect(self) -> bool:
-        return self._held
 
 
 class BeatDown(ProcessDown):
@@ -243,19 +230,17 @@ class SamePassManyTimes(Fault):
             self._answers = list(
                 pool.map(lambda attempt: self._call(client, barrier, attempt=attempt), range(SAME_PASS_TIMES))
             )
+        self.happened = any(answer.status == 201 for answer in self._answers)
 
     def _call(self, client: BuyerClient, barrier: threading.Barrier, *, attempt: int) -> Answer:
         barrier.wait()
         return client.reserve(item_id=self.context.item.pk, units=1, attempt=attempt)
-
-    def took_effect(self) -> bool:
-        return any(answer.status == 201 for answer in self._answers)
 
     def violations(self) -> Sequence[str]:
         firsts = sum(answer.outcome == "reserved" for answer in self._answers)
         outcomes = {answer.outcome for answer in self._answers}
         if firsts > 1:
             return [f"{firsts} of {SAME_PASS_TIMES} calls with one pass were answered as the first"]
-        if self.took_effect() and outcomes - {"reserved", "already_reserved"}:
+        if self.happened and outcomes - {"reserved", "already_reserved"}:
             return [f"calls with one pass were told {', '.join(sorted(outcomes))}"]
         return ()

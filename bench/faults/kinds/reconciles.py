@@ -65,12 +65,13 @@ class ReconcileUnderPayments(Fault):
             self.shop.wait_until(lambda: not self._is_verified(), seconds_max=RECONCILED_SECONDS_MAX)
             if self.shop.wait_until(self._is_verified, seconds_max=RECONCILED_SECONDS_MAX):
                 self._seconds = time.monotonic() - killed_s
-            self._paid_meanwhile = len(self._paid) - paid_before
+            paid_meanwhile = len(self._paid) - paid_before
         finally:
             self._stop.set()
             payer.join()
         took = "not" if self._seconds is None else f"after {self._seconds:.1f} s"
-        self.variant = f"verified {took}, {self._paid_meanwhile} payments meanwhile"
+        self.variant = f"verified {took}, {paid_meanwhile} payments meanwhile"
+        self.happened = paid_meanwhile > 0
 
     def _pay(self) -> None:
         try:
@@ -100,9 +101,6 @@ class ReconcileUnderPayments(Fault):
         problems = [*comparison.differences, *comparison.mismatched_totals]
         retire(self._item)
         return [*violations, *(f"audit of the large item: {problem}" for problem in problems[:5])]
-
-    def took_effect(self) -> bool:
-        return self._paid_meanwhile > 0
 
 
 def item_with_orders(*, name: str, count: int) -> SaleItem:

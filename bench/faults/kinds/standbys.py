@@ -103,11 +103,8 @@ class StandbyPromoted(Fault):
         self.shop.wait(SECONDS_FOLLOWED)
         before = database_timeline()
         standby.replace_primary()
-        self._promoted = followed and database_timeline() != before
+        self.happened = followed and database_timeline() != before
         self._compared = is_compared(self.shop, self.context.item.pk)
-
-    def took_effect(self) -> bool:
-        return self._promoted
 
     def violations(self) -> Sequence[str]:
         connection.close()

@@ -72,9 +72,7 @@ class Bots(SellingGoesOn):
         retire(self._sold_out)
         for name in WEBS:
             self.shop.swap(name, self.shop.process(name, more={}))
-
-    def took_effect(self) -> bool:
-        return self._bot_calls >= BOTS_PER_CALL_MIN * VISITORS * CALLS_OF_BUYER
+        self.happened = self._bot_calls >= BOTS_PER_CALL_MIN * VISITORS * CALLS_OF_BUYER
 
     def violations(self) -> Sequence[str]:
         times = sorted(self._times)

@@ -46,12 +46,8 @@ class WorkerKilledInDraw(Fault):
             admission=Sale.Admission.DRAW,
         )
         words = {enter(item=self._item, buyer_id=buyer_id, units=1).word for buyer_id in buyer_ids}
-        self._all_entered = words == {EntryWord.ENTERED}
         with self.shop.failpoint(place, visit=1) as died:
-            self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
-
-    def took_effect(self) -> bool:
-        return self._died and self._all_entered
+            self.happened = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX) and words == {EntryWord.ENTERED}
 
     def violations(self) -> Sequence[str]:
         connection.close()

@@ -56,7 +56,7 @@ class WithLine(Fault):
                 time.sleep(RETRY_SECONDS)
 
     def took_effect(self) -> bool:
-        return len(self._served()) >= SERVED_MIN
+        return self.happened and len(self._served()) >= SERVED_MIN
 
     def violations(self) -> Sequence[str]:
         item_id, served = self.context.item.pk, self._served()
@@ -108,6 +108,3 @@ class KilledBeforeTheNextHold(WithLine, DiesAtFailpoint):
     def inject(self) -> None:
         self.join()
         super().inject()
-
-    def took_effect(self) -> bool:
-        return self._died and super().took_effect()

@@ -76,10 +76,8 @@ class WithRoom(Fault):
             threading.Thread(target=person.go_on, args=(self._stop,), daemon=True).start()
         self.shop.wait_until(lambda: self._called() >= CALLED_MIN, seconds_max=MOVES_SECONDS_MAX)
         self._called_before = self._called()
-
-    def took_effect(self) -> bool:
-        """The line was moving, and had not come to its end."""
-        return CALLED_MIN <= self._called_before < UNITS
+        # The line moves, and has not come to its end.
+        self.happened = CALLED_MIN <= self._called_before < UNITS
 
     def violations(self) -> Sequence[str]:
         self.shop.wait_until(lambda: self._winners() == UNITS, seconds_max=MOVES_SECONDS_MAX)
@@ -170,9 +168,6 @@ class FailoverWhileRoomMoves(WithRoom, SentinelPrimaryKilled):
     def inject(self) -> None:
         self.fill_room()
         SentinelPrimaryKilled.inject(self)
-
-    def took_effect(self) -> bool:
-        return WithRoom.took_effect(self) and SentinelPrimaryKilled.took_effect(self)
 
 
 class WebClockOffInRoom(WithRoom, ClockOff):

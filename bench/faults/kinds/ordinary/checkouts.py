@@ -89,7 +89,9 @@ class LastUnits(Fault):
             finally:
                 stop.set()
         self._races = [race for lane in lanes for race in lane.result()]
-        self.variant = f"{len(self._races)} races, {sum(race.met for race in self._races)} with both calls at once"
+        met = sum(race.met for race in self._races)
+        self.variant = f"{len(self._races)} races, {met} with both calls at once"
+        self.happened = len(self._races) == RACES and met > RACES / 2
 
     def violations(self) -> Sequence[str]:
         unfair = [race for race in self._races if Counter(answer.outcome for answer in race.answers) != FAIR]
@@ -101,10 +103,6 @@ class LastUnits(Fault):
         }
         found = [f"{count} {what}" for what, count in counts.items() if count]
         return found + [f"for example {[answer.outcome for answer in race.answers]}" for race in unfair[:EXAMPLES_MAX]]
-
-    def took_effect(self) -> bool:
-        met = sum(race.met for race in self._races)
-        return len(self._races) == RACES and met > RACES / 2
 
 
 def run_lane(rivals: Sequence[ShopperClient], variant_ids: Sequence[int], stop: threading.Event) -> list[Race]:

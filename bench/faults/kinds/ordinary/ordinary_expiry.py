@@ -46,10 +46,7 @@ class OrdinaryPaymentAtExpiry(PaymentAtDeadline):
             for attention in (Attention.LATE_PAYMENT_KEPT, Attention.LATE_PAYMENT_REFUNDED)
         )
         self.variant += f", {kept} paid late with units left, {back} paid late and refunded"
-        self._late = kept + back
-
-    def took_effect(self) -> bool:
-        return super().took_effect() and self._late > 0
+        self.happened &= kept + back > 0
 
     def open_races(self) -> list[Race | None]:
         return self.each(self._order, self.paced(self.context.shoppers(count=RACES)))

@@ -39,7 +39,7 @@ class KilledInPartRefund(DiesAtFailpoint):
     def inject(self) -> None:
         visit = self.rng.randint(1, self.visits_max)
         with self.shop.failpoint(self.failpoint, visit=visit) as died:
-            self._died = self.shop.wait_until(lambda: self._refund_all() and died(), seconds_max=PAID_SECONDS_MAX)
+            self.happened = self.shop.wait_until(lambda: self._refund_all() and died(), seconds_max=PAID_SECONDS_MAX)
         self.variant = f"at visit {visit}, {len(self._answers)} refunds"
 
     def undo(self) -> None:

@@ -48,10 +48,6 @@ class SaleFromShelf(Fault):
     # Units that return to the shop are no longer in the sale.
     quantity_moved = True
 
-    def __init__(self, context: TrialContext) -> None:
-        super().__init__(context)
-        self._both_bought = False
-
     @classmethod
     def open_item(cls, stock: Stock, goods: Goods) -> SaleItem:
         (variant_id,) = goods.variant_ids.values()
@@ -61,7 +57,7 @@ class SaleFromShelf(Fault):
         """As the admin does it. Then wait until some have bought in the sale too, on a busy machine."""
         connection.close()
         publish_sale(sale_id=self.context.item.sale_id)
-        self._both_bought = self.shop.wait_until(self._sells, seconds_max=SELLS_SECONDS_MAX)
+        self.happened = self.shop.wait_until(self._sells, seconds_max=SELLS_SECONDS_MAX)
 
     def _sells(self) -> bool:
         counters = ledger.read(item_id=self.context.item.pk)
@@ -88,9 +84,6 @@ class SaleFromShelf(Fault):
             found.append(f"{returned} units came back of {IN_SALE - item.taken} that the sale did not sell")
         return found
 
-    def took_effect(self) -> bool:
-        return self._both_bought
-
 
 class KilledInPublishing(SaleFromShelf):
     """The manager presses the button again."""
@@ -107,11 +100,9 @@ class KilledInPublishing(SaleFromShelf):
         self.variant = f"{place};"
         with self.shop.failpoint(place, visit=1) as died:
             self._publisher.publish()
-            self._died = died()
+            was_killed = died()
         super().inject()
-
-    def took_effect(self) -> bool:
-        return self._died and super().took_effect()
+        self.happened &= was_killed
 
 
 class Publisher:
@@ -150,7 +141,4 @@ class KilledInReturning(SaleFromShelf):
         place = self.rng.choice(["changes.before_store", "changes.after_store"])
         self.variant = f"{place};"
         with self.shop.failpoint(place, visit=1) as died:
-            self._died = self.shop.wait_until(died, seconds_max=RETURN_SECONDS_MAX)
-
-    def took_effect(self) -> bool:
-        return self._died and super().took_effect()
+            self.happened &= self.shop.wait_until(died, seconds_max=RETURN_SECONDS_MAX)

@@ -60,7 +60,7 @@ class SentinelPrimaryKilled(ReplicatedFault):
         self.after_data_loss()
 
     def took_effect(self) -> bool:
-        return self.is_replaced(self._former)
+        return self.happened and self.is_replaced(self._former)
 
 
 class ClusterPrimaryKilled(SentinelPrimaryKilled):
@@ -175,13 +175,13 @@ class BatchOfReplacedPrimary(ReplicatedFault):
         with psycopg.connect(settings.DATABASE_URL) as blocker:
             blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
             with former.client() as client:
-                self._held = detached and self.shop.wait_until(
+                held = detached and self.shop.wait_until(
                     lambda: client.xpending(outbox, GROUP)["pending"] >= BATCH_MIN, seconds_max=HELD_SECONDS_MAX
                 )
-            self.variant = f"detached {detached}, a batch held {self._held}"
+            self.variant = f"detached {detached}, a batch held {held}"
             self.shop.keep_down(former.name)
             self.after_data_loss()
-            self._replaced = self.await_replaced(former)
+            self.happened = self.await_replaced(former) and held
             link.restore()
             self.shop.bring_up(former.name)
             # Long enough for a comparison of the item that does not wait for the row, and for buyers after it.
@@ -199,9 +199,6 @@ class BatchOfReplacedPrimary(ReplicatedFault):
             self.shop.wait(DETACHING_SECONDS)
         return False
 
-    def took_effect(self) -> bool:
-        return self._held and self._replaced
-
 
 class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
     """Buyers and sentinels reach the primary, which alone has what it says meanwhile. Nothing may be lost."""
@@ -217,11 +214,8 @@ class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
         self._link.cut()
 
     def let_go(self) -> None:
-        self._was_cut = self._link.is_cut() and self.primary() is self._primary
+        self.happened = self._link.is_cut() and self.primary() is self._primary
         self._link.restore()
-
-    def took_effect(self) -> bool:
-        return self._was_cut
 
 
 class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
@@ -246,14 +240,11 @@ class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
         self.shop.keep_down(former.name)
         self.after_data_loss()
         self.shop.wait(self.duration_seconds)
-        self._promoted_early = self.is_replaced(former)
+        promoted_early = self.is_replaced(former)
         for name in SENTINELS_LOST:
             self.shop.bring_up(name)
-        self._promoted = self.await_replaced(former)
+        self.happened = self.await_replaced(former) and not promoted_early
         self.shop.bring_up(former.name)
-
-    def took_effect(self) -> bool:
-        return self._promoted and not self._promoted_early
 
 
 class PrimaryKilledAfterLinkCut(SentinelPrimaryKilled):
@@ -266,15 +257,12 @@ class PrimaryKilledAfterLinkCut(SentinelPrimaryKilled):
         self._link = CutLink(self.store.replica_of(self.primary()))
         self._link.cut()
         self.shop.wait(3.0)
-        self._was_cut = self._link.is_cut()
+        self.happened = self._link.is_cut()
         super().inject()
 
     def undo(self) -> None:
         super().undo()
         self._link.restore()
-
-    def took_effect(self) -> bool:
-        return self._was_cut and super().took_effect()
 
 
 class SlotMigrated(ReplicatedFault):
@@ -293,7 +281,4 @@ class SlotMigrated(ReplicatedFault):
         slot, target_id = slot_of(self.context.item.pk), target.ask("CLUSTER MYID")
         with source.client() as client:
             client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target_id)
-        self._moved = self.await_replaced(source) and self.primary() is target
-
-    def took_effect(self) -> bool:
-        return self._moved
+        self.happened = self.await_replaced(source) and self.primary() is target

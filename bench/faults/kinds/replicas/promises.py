@@ -39,15 +39,15 @@ class PromisedPrimaryKilled(ReplicatedFault):
         self._probe = context.extra_buyer("again", number=PROBE)
         self._crowds = [self.crowd(count=CROWD, first=CROWD_FIRST + CROWD * number) for number in range(self.kills)]
         self._back_seconds: list[float] = []
-        self._replaced = 0
 
     def inject(self) -> None:
+        replaced = 0
         for crowd in self._crowds:
             crowd.start()
             self.shop.wait(self.rng.uniform(0.0, 0.15))
             former, killed_s = self.primary(), time.monotonic()
             self.shop.keep_down(former.name)
-            self._replaced += self.await_replaced(former)
+            replaced += self.await_replaced(former)
             self.shop.bring_up(former.name)
             self.shop.wait_until(self._sells, seconds_max=SELLING_SECONDS_MAX)
             self._back_seconds.append(time.monotonic() - killed_s)
@@ -55,14 +55,12 @@ class PromisedPrimaryKilled(ReplicatedFault):
             crowd.answers()
             self.shop.wait(self.rng.uniform(0.3, 2.5))
         self.variant = f"{self.kills} killed, back after at most {max(self._back_seconds):.1f} s"
+        self.happened = replaced == self.kills
 
     def _sells(self) -> bool:
         """Whether the item can be bought, or refused, again at both web processes."""
         answers = [self._probe.reserve(item_id=self.context.item.pk, units=1, attempt=attempt) for attempt in (0, 1)]
         return not any(answer.is_unknown for answer in answers)
-
-    def took_effect(self) -> bool:
-        return self._replaced == self.kills
 
     def violations(self) -> Sequence[str]:
         late = [seconds for seconds in self._back_seconds if seconds > self.back_seconds_max]
@@ -97,12 +95,9 @@ class OneReplicaLags(PromisedPrimaryKilled):
         # While the primary is down and none is chosen.
         self.shop.do_later(4.0, link.restore)
         self.shop.wait(3.0)
-        self._was_cut = link.is_cut()
+        was_cut = link.is_cut()
         super().inject()
-        self._other_took_over = self.primary() is not lagging
-
-    def took_effect(self) -> bool:
-        return self._was_cut and self._other_took_over and super().took_effect()
+        self.happened &= was_cut and self.primary() is not lagging
 
 
 class TwentyPrimariesKilled(PromisedPrimaryKilled):
@@ -193,14 +188,11 @@ class PromotionWhileAnswerWaits(ReplicatedFault):
         self.shop.keep_down(primary.name)
         self.shop.thaw(replica.name)
         self._told_yes = [answer for answer in crowd.answers() if answer.status == 201]
-        self._replaced = self.await_replaced(primary)
+        self.happened = self.await_replaced(primary)
         self.shop.bring_up(primary.name)
         self.shop.await_store()
         for number, buyer in enumerate(crowd.buyers):
             buyer.reserve(item_id=self.context.item.pk, units=1, attempt=number)
-
-    def took_effect(self) -> bool:
-        return self._replaced
 
     def violations(self) -> Sequence[str]:
         return [f"a buyer was told {answer.outcome}, and no replica had it" for answer in self._told_yes]

@@ -67,11 +67,8 @@ class PrimaryFrozen(ReplicatedFault):
         self.shop.freeze(self._former.name)
 
     def undo(self) -> None:
-        self._replaced = self.is_replaced(self._former)
+        self.happened = self.is_replaced(self._former)
         self.shop.thaw(self._former.name)
-
-    def took_effect(self) -> bool:
-        return self._replaced
 
 
 class CutLink:
