@@ -16,6 +16,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -159,9 +160,9 @@ class ShopUnderTest:
     def start_processes(self) -> None:
         """Start web, workers and beat, each behind its own links. The servers must answer and be migrated."""
         self.failpoints.mkdir(exist_ok=True)
-        for group in ("web", "worker", "beat"):
-            for server, port in self._server_ports().items():
-                self._link(f"{group}-{server}", target_port=port)
+        ports = {"postgres": self.postgres_port, "store": self.store_port, "broker": port_in(settings.REDIS_URL)}
+        for group, (server, port) in product(("web", "worker", "beat"), ports.items()):
+            self._link(f"{group}-{server}", target_port=port)
         for name in [*WEBS, *CELERY]:
             self.processes[name] = self.process(name)
         for web in WEBS:
@@ -228,13 +229,6 @@ class ShopUnderTest:
     def store_files(self) -> Path:
         """Where the reservation store keeps its append-only files."""
         return (self.processes["store"].directory or self.directory) / "appendonlydir"
-
-    def _server_ports(self) -> Mapping[str, int]:
-        return {
-            "postgres": self.postgres_port,
-            "store": self.store_port,
-            "broker": port_in(settings.REDIS_URL),
-        }
 
     def stop(self) -> None:
         """Stop everything, the processes before their servers."""
@@ -335,6 +329,11 @@ class ShopUnderTest:
         stop_processes(processes=[self.processes[name]])
         self.processes[name] = process
         process.start()
+
+    def restart(self, *names: str, clock_seconds: float = 0.0, more: Mapping[str, str] | None = None) -> None:
+        """Replace these by processes with such a clock and `more` variables."""
+        for name in names:
+            self.swap(name, self.process(name, clock_seconds=clock_seconds, more=more))
 
     @contextlib.contextmanager
     def failpoint(self, name: str, *, visit: int) -> Iterator[Callable[[], bool]]:

@@ -43,7 +43,7 @@ class BacklogFull(Fault):
         # Before: buyers who have waited for the new web processes may fill the backlog for a moment.
         if self._early.reserve(item_id=self.context.item.pk, units=1).status != 201:
             self._wrong.append("the first buyer was refused before anything was wrong")
-        self._swap_webs({"SECKILL_BACKLOG_MAX": str(LIMIT)})
+        self.shop.restart(*WEBS, more={"SECKILL_BACKLOG_MAX": str(LIMIT)})
         self.shop.await_answers(*WEBS)
         self.shop.keep_down("worker")
         if self.shop.wait_until(lambda: self._length() >= LIMIT, seconds_max=FULL_SECONDS_MAX):
@@ -61,7 +61,7 @@ class BacklogFull(Fault):
         new = self._newcomer.reserve(item_id=item_id, units=1, attempt=attempt)
         if new.outcome != "unavailable":
             self._wrong.append(f"a new buyer was told {new.outcome}")
-        port = self.shop.proxy.port(f"buyers-{WEBS[attempt % len(WEBS)]}")
+        port = self.context.ports[attempt % len(WEBS)]
         live = request(port, "GET", f"/api/v1/sale-items/{item_id}/live/").json_object
         if live.get("availability") != "unavailable":
             self._wrong.append(f"live said {live.get('availability')}")
@@ -69,7 +69,7 @@ class BacklogFull(Fault):
     def undo(self) -> None:
         self.shop.bring_up("worker")
         self._is_back = self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
-        self._swap_webs({})
+        self.shop.restart(*WEBS)
 
     def took_effect(self) -> bool:
         return max(self._lengths) >= LIMIT
@@ -88,7 +88,3 @@ class BacklogFull(Fault):
 
     def _length(self) -> int:
         return int(self.shop.store_client().xlen(keys_of(self.context.item.pk).outbox))
-
-    def _swap_webs(self, settings: dict[str, str]) -> None:
-        for name in WEBS:
-            self.shop.swap(name, self.shop.process(name, more=settings))

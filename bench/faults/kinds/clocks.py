@@ -22,15 +22,11 @@ class ClockOff(Fault):
     demand = Demand(buyers=70, arrival_seconds=12.0)
 
     def inject(self) -> None:
-        self._swap(clock_seconds=self.seconds)
+        self.shop.restart(*self.processes, clock_seconds=self.seconds)
         self.shop.await_answers(*self.processes)
 
     def undo(self) -> None:
-        self._swap(clock_seconds=0.0)
-
-    def _swap(self, *, clock_seconds: float) -> None:
-        for name in self.processes:
-            self.shop.swap(name, self.shop.process(name, clock_seconds=clock_seconds))
+        self.shop.restart(*self.processes)
 
 
 class WorkerClockAhead(ClockOff):

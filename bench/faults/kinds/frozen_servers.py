@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.history import Action
-from bench.faults.shop_under_test import WEBS, children_of
+from bench.faults.shop_under_test import children_of
 
 # For each of the two web processes; more than the threads that they have for pages.
 SOCKETS_PER_WEB = 20
@@ -80,8 +80,8 @@ class SlowBodies(SellingGoesOn):
 
     def hold(self) -> None:
         self._sockets = [
-            socket.create_connection(("127.0.0.1", self.shop.proxy.port(f"buyers-{web}")), timeout=5)
-            for web in WEBS
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+            for port in self.context.ports
             for _ in range(SOCKETS_PER_WEB)
         ]
         for each in self._sockets:

@@ -31,7 +31,6 @@ class GateFault(Fault):
         self._stop = threading.Event()
         self._polls: list[tuple[float, float]] = []
         self._repeaters = [context.extra_buyer(f"repeater-{number}", number=number) for number in range(1, 4)]
-        self._ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
         self._threads = [threading.Thread(target=self._poll, args=(number,)) for number in range(POLLERS)]
         # Before the other buyers come, who leave none.
         first_answers = [repeater.reserve(item_id=context.item.pk, units=1) for repeater in self._repeaters]
@@ -58,9 +57,10 @@ class GateFault(Fault):
 
     def _poll(self, number: int) -> None:
         path = f"/api/v1/sale-items/{self.context.item.pk}/live/"
+        port = self.context.ports[number % len(WEBS)]
         while not self._stop.wait(POLL_SECONDS):
             began_s = time.monotonic()
-            request(self._ports[number % len(self._ports)], "GET", path, headers={})
+            request(port, "GET", path)
             self._polls.append((began_s, time.monotonic() - began_s))
 
     def _repeat(self) -> int:

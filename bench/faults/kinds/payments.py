@@ -15,7 +15,6 @@ from django.urls import reverse
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.kinds.processes import DiesAtFailpoint
-from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
 from bench.faults.wire.http_client import request
 from bench.http_requests import Reply
@@ -79,7 +78,7 @@ class WebhookReplayed(Fault):
 
     def inject(self) -> None:
         bodies = [message.body.encode() for message in messages_of(self)[:REPLAYED_MAX]]
-        ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
+        ports = self.context.ports
         calls = list(product(bodies, range(REPLAYS)))
         with ThreadPoolExecutor(REPLAYS) as pool:
             replies = list(pool.map(lambda call: post(ports[call[1] % len(ports)], call[0]), calls))
@@ -102,7 +101,7 @@ class WebhookForged(Fault):
 
     def inject(self) -> None:
         connection.close()
-        port = self.shop.proxy.port("buyers-web1")
+        port = self.context.ports[0]
         # On a busy machine the first payment page is opened late.
         self.shop.wait_until(lambda: bool(self._pending_payments()), seconds_max=INJECT_SECONDS_MAX)
         replies: list[Reply] = []

@@ -36,9 +36,13 @@ class Survived(Killed):
 
 
 def took_effect(kind: type[GateFault], *, first_answer: Answer) -> bool:
-    shop = SimpleNamespace(away=False, wait=lambda seconds: None, proxy=SimpleNamespace(port=lambda link: 1))
+    shop = SimpleNamespace(away=False, wait=lambda seconds: None)
     context = SimpleNamespace(
-        shop=shop, rng=None, item=SimpleNamespace(pk=1), extra_buyer=lambda name, number: Repeater(shop, first_answer)
+        shop=shop,
+        rng=None,
+        item=SimpleNamespace(pk=1),
+        ports=[1, 1],
+        extra_buyer=lambda name, number: Repeater(shop, first_answer),
     )
     fault = kind(cast(TrialContext, context))
     fault.inject()

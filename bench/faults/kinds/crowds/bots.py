@@ -48,8 +48,7 @@ class Bots(SellingGoesOn):
     def hold(self) -> None:
         # With the limit that a shop has for the passes of an account.
         more = {"TRUSTED_PROXIES": "1", "PASS_LIMIT": settings.PASS_LIMIT}
-        for name in WEBS:
-            self.shop.swap(name, self.shop.process(name, more=more))
+        self.shop.restart(*WEBS, more=more)
         self.shop.await_answers(*WEBS)
         self._sold_out = new_item(f"{self.name}-sold-out", Stock(quantity=1, hold_seconds=600))
         accounts = credentials_for(self._sold_out, count=BOTS * ACCOUNTS_PER_BOT + 1, first=FIRST_BOT)
@@ -70,8 +69,7 @@ class Bots(SellingGoesOn):
         for thread in self._threads:
             thread.join()
         retire(self._sold_out)
-        for name in WEBS:
-            self.shop.swap(name, self.shop.process(name, more={}))
+        self.shop.restart(*WEBS)
         self.happened = self._bot_calls >= BOTS_PER_CALL_MIN * VISITORS * CALLS_OF_BUYER
 
     def violations(self) -> Sequence[str]:

@@ -6,6 +6,7 @@ is sold twice.
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import psycopg
 from django.conf import settings
@@ -21,7 +22,6 @@ from bench.faults.kinds.replicas.replicated_fault import (
     ReplicatedFault,
 )
 from bench.faults.trial_sale import Stock, credentials_for, new_item
-from bench.faults.wire.http_client import BuyerClient
 from bench.load_sale import retire
 from seckill.models import SaleItem
 from seckill.outbox.outbox import GROUP
@@ -72,19 +72,11 @@ class ClusterPrimaryKilled(SentinelPrimaryKilled):
 
     def inject(self) -> None:
         beside = self.item_elsewhere()
-        buyers = [
-            BuyerClient(
-                # The checker of this trial has no figures of that item.
-                trial=f"{self.name}-beside",
-                name=f"beside-{number}",
-                credentials=credentials,
-                ports=self.context.ports,
-                history=self.context.history,
-            )
-            for number, credentials in enumerate(credentials_for(beside, count=BUYERS_BESIDE))
-        ]
+        # The checker of this trial has no figures of that item.
+        context = replace(self.context, trial=f"{self.name}-beside")
+        buyers = context.buyers(credentials_for(beside, count=BUYERS_BESIDE), name="beside")
         super().inject()
-        answers = [buyer.reserve(item_id=beside.pk, units=1, attempt=number) for number, buyer in enumerate(buyers)]
+        answers = [buyer.reserve(item_id=beside.pk, units=1) for buyer in buyers]
         self._refused = [answer.outcome for answer in answers if answer.status != 201]
         retire(beside)
 
