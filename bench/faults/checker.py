@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
@@ -25,16 +25,16 @@ class Findings:
     not promised whose receipts came when their units had gone.
     """
 
-    told_yes: int
-    kept: int
-    lost: int
-    not_promised: int
-    duplicated: int
-    oversold: int
-    stuck: int
+    told_yes: int = 0
+    kept: int = 0
+    lost: int = 0
+    not_promised: int = 0
+    duplicated: int = 0
+    oversold: int = 0
+    stuck: int = 0
     brought_back: int = 0
     refused: int = 0
-    violations: Sequence[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -43,18 +43,8 @@ class Findings:
 
     def plus(self, other: "Findings") -> "Findings":
         """The findings of both, as one."""
-        return Findings(
-            told_yes=self.told_yes + other.told_yes,
-            kept=self.kept + other.kept,
-            lost=self.lost + other.lost,
-            not_promised=self.not_promised + other.not_promised,
-            duplicated=self.duplicated + other.duplicated,
-            oversold=self.oversold + other.oversold,
-            stuck=self.stuck + other.stuck,
-            brought_back=self.brought_back + other.brought_back,
-            refused=self.refused + other.refused,
-            violations=[*self.violations, *other.violations],
-        )
+        names = [field.name for field in fields(self)]
+        return Findings(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 def check(

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.db import DatabaseError
@@ -103,11 +103,11 @@ class Trial:
     description: str
     variant: str
     findings: Findings
-    recovery_seconds: float | None
-    settle_seconds: float | None
-    slowest_refusal_seconds: float | None
+    recovery_seconds: float | None = None
+    settle_seconds: float | None = None
+    slowest_refusal_seconds: float | None = None
     seconds: float
-    answer_counts: dict[str, int]
+    answer_counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def kept(self) -> bool:
@@ -234,17 +234,12 @@ def await_recovery(probe: BuyerClient, shop: ShopUnderTest, *, item_id: int, und
 
 def failed_trial(kind: type[Fault], *, error: Exception, seconds: float) -> Trial:
     """A trial in which the harness itself failed: it proves nothing, and counts as broken."""
-    nothing = Findings(told_yes=0, kept=0, lost=0, not_promised=0, duplicated=0, oversold=0, stuck=0)
     return Trial(
         fault=kind.name,
         description=kind.description,
         variant="",
-        findings=replace(nothing, violations=[f"the harness failed: {error!r}"]),
-        recovery_seconds=None,
-        settle_seconds=None,
-        slowest_refusal_seconds=None,
+        findings=Findings(violations=[f"the harness failed: {error!r}"]),
         seconds=seconds,
-        answer_counts={},
     )
 
 

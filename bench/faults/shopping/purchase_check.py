@@ -39,7 +39,6 @@ def check_purchases(events: Sequence[Event], snapshot: PurchaseSnapshot) -> Find
         told_yes=len(yes),
         kept=kept,
         lost=len(yes) - kept,
-        not_promised=0,
         duplicated=duplicates(events, snapshot),
         oversold=sum(row.too_many for row in snapshot.goods),
         stuck=stuck(snapshot),

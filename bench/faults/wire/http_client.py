@@ -171,9 +171,7 @@ def press(port: int, *, path: str, delivery: str, tls: bool = False) -> Answer:
     """Get the page for its CSRF cookie, then press the button as a browser does."""
     page = request(port, "GET", path, tls=tls)
     if page.status != 200:
-        return Answer(
-            outcome=UNKNOWN if not page.status or page.status >= 500 else f"http_{page.status}", status=page.status
-        )
+        return answer_of_company(page)
     cookie = page.headers.get("set-cookie", "").partition(";")[0]
     if not cookie:
         # It was closed meanwhile, and has no form any more.
@@ -188,12 +186,15 @@ def press(port: int, *, path: str, delivery: str, tls: bool = False) -> Answer:
         tls=tls,
     )
     if pressed.status != 302:
-        return Answer(
-            outcome=UNKNOWN if not pressed.status or pressed.status >= 500 else f"http_{pressed.status}",
-            status=pressed.status,
-        )
+        return answer_of_company(pressed)
     over = urlsplit(pressed.headers.get("location", "")).path == path
     return Answer(outcome=PAGE_CLOSED if over else CHARGED, status=302)
+
+
+def answer_of_company(reply: Reply) -> Answer:
+    """An answer that its page should not give."""
+    is_unknown = not reply.status or reply.status >= 500
+    return Answer(outcome=UNKNOWN if is_unknown else f"http_{reply.status}", status=reply.status)
 
 
 def as_json(body: Mapping[str, Any] | None) -> dict[str, Any]:
