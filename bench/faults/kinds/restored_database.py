@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from io import StringIO
@@ -58,20 +58,22 @@ class PostgresRestored(Fault):
         self.restore_backup()
         # Only now: on a busy machine, what the killed processes had sent reaches the store after their death.
         holds = self._live_holds()
-        # A process that was killed before it told the store leaves a payment of which only the company knows.
-        self._paid = paid & {name for name, state in holds.items() if state == "sold"}
-        restored, paid_in_backup = reservations_in_database(self.context.item.pk), self._paid_orders()
-        self.orders_before_loss = restored | holds.keys()
-        self.after_data_loss()
-        self._lost, self._lost_payments = holds.keys() - restored, self._paid - paid_in_backup
+        self.note_losses(paid=paid, holds=holds)
         call_command("sale_rebuild", str(self.context.item.pk), "--lost-orders", stdout=StringIO())
         self._missing = self._lost - reservations_in_database(self.context.item.pk)
         self._unlisted = self._lost_payments - self.listed() - self._just_ended()
         self._charged_again = self._pay_again()
-        # The company sends again what it has sent since the backup.
-        sent = SimulatedMessage.objects.filter(delivered_at__gte=backed_up_at)
-        sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
+        send_again(since=backed_up_at)
         self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost and brought back"
+
+    def note_losses(self, *, paid: set[str], holds: Mapping[str, str]) -> None:
+        """What PostgreSQL has lost: it had these as paid, and the store has these holds. All others are promised."""
+        # A process that was killed before it told the store leaves a payment of which only the company knows.
+        self._paid = paid & {name for name, state in holds.items() if state == "sold"}
+        restored = reservations_in_database(self.context.item.pk)
+        self.orders_before_loss = restored | holds.keys()
+        self.after_data_loss()
+        self._lost, self._lost_payments = holds.keys() - restored, self._paid - self._paid_orders()
 
     def sell_on(self, *, seconds: float) -> None:
         """Longer on a busy machine: until somebody has paid, which will be lost."""
@@ -145,6 +147,12 @@ class PostgresRestored(Fault):
             call_command("sale_audit", str(self.context.item.pk), "--json", stdout=printed, stderr=StringIO())
         (found,) = json.loads(printed.getvalue())
         return {each["reservation_id"] for each in found["differences"]}
+
+
+def send_again(*, since: datetime) -> None:
+    """Let the payment company send again what it has sent since then."""
+    sent = SimulatedMessage.objects.filter(delivered_at__gte=since)
+    sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
 
 
 def run(program: str, *arguments: str) -> None:

@@ -9,15 +9,13 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 from django.db.models import Q
-from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import INJECT_SECONDS_MAX, Fault, TrialContext
-from bench.faults.kinds.restored_database import COMPANY, PostgresRestored, run
+from bench.faults.kinds.restored_database import COMPANY, PostgresRestored, run, send_again
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
 from bench.faults.store_snapshot import reservations_in_database
 from orders.models import LIVE, SOLD, Attention, Order, OrderLine
-from orders.payments.simulated.models import SimulatedMessage
 from seckill.items import item_state
 from seckill.items.item_state import Condition
 from shop.databases.timeline import database_timeline
@@ -146,13 +144,9 @@ class StandbyPromotedWithLoss(PostgresRestored):
         standby.replace_primary()
         last_commit_at = last_replayed_at()
         restore_company(self._company)
-        restored, paid_there = reservations_in_database(self.context.item.pk), self._paid_orders()
         # Only now: what the frozen processes had sent has reached the store.
         holds = {name: state for name, state in self._live_holds().items() if name not in ended}
-        self._paid = paid & {name for name, state in holds.items() if state == "sold"}
-        self.orders_before_loss = restored | holds.keys()
-        self.after_data_loss()
-        self._lost, self._lost_payments = holds.keys() - restored, self._paid - paid_there
+        self.note_losses(paid=paid, holds=holds)
         for name in (*WEBS, *CELERY):
             self.shop.thaw(name)
         self._compared = is_compared(self.shop, self.context.item.pk)
@@ -161,8 +155,7 @@ class StandbyPromotedWithLoss(PostgresRestored):
         found = Order.objects.filter(Q(attention=Attention.PAYMENT_LOST) | Q(status__in=SOLD))
         self._unlisted = self._lost_payments - {str(pk) for pk in found.values_list("reservation_id", flat=True)}
         self._charged_again = self._pay_again()
-        sent = SimulatedMessage.objects.filter(delivered_at__gte=last_commit_at)
-        sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
+        send_again(since=last_commit_at)
         self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost"
 
     def undo(self) -> None:
