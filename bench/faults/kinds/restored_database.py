@@ -67,7 +67,7 @@ class PostgresRestored(Fault):
         self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost and brought back"
 
     def note_losses(self, *, paid: set[str], holds: Mapping[str, str]) -> None:
-        """What PostgreSQL has lost: it had these as paid, and the store has these holds. All others are promised."""
+        """Note what PostgreSQL lacks of the orders that it had as paid, and of those whose holds the store has."""
         # A process that was killed before it told the store leaves a payment of which only the company knows.
         self._paid = paid & {name for name, state in holds.items() if state == "sold"}
         restored = reservations_in_database(self.context.item.pk)
