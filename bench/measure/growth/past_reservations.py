@@ -12,10 +12,10 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django_redis import get_redis_connection
 
-from bench.load_sale import open_load_sale
+from bench.load_sale import open_load_sale, retire
 from orders.models import Order, OrderLine, OrderStatus
 from orders.models.order import drew_known_code
-from seckill.models import Sale, SaleItem
+from seckill.models import SaleItem
 from seckill.store.keys import keys_of
 
 # Rows of one INSERT, and fields of one HSET.
@@ -98,15 +98,10 @@ def insert_once(item: SaleItem, *, first: int, last: int, buyer_ids: Sequence[in
 
 
 def add_past_sales(*, count: int) -> None:
-    """Published sales that ended `PAST_DAYS` ago and are still in the reservation store."""
-    ended_at = timezone.now() - timedelta(days=PAST_DAYS)
+    """Published sales that ended long ago and are still in the reservation store."""
     for number in range(count):
-        item = open_load_sale(
-            name=f"Past sale {number}", quantity=10, per_buyer_max=1, open_seconds=60, hold_seconds=60
-        )
-        opened_at = ended_at - timedelta(seconds=60)
-        Sale.objects.filter(pk=item.sale_id).update(opens_at=opened_at, closes_at=ended_at)
-        SaleItem.objects.filter(pk=item.pk).update(announced_at=ended_at)
+        name = f"Past sale {number}"
+        retire(open_load_sale(name=name, quantity=10, per_buyer_max=1, open_seconds=60, hold_seconds=60))
 
 
 def settle_statistics() -> None:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -93,17 +94,7 @@ def sold_out_item() -> SaleItem:
 @cache
 def item_not_open() -> SaleItem:
     """An item whose sale opens after this run."""
-    now = timezone.now()
-    variant = make_load_product(name="Not open", slug=f"{SLUG_PREFIX}not-open", price_minor=PRICE_MINOR, units=100)
-    sale = Sale.objects.create(
-        name="Not open",
-        opens_at=now + timedelta(seconds=OPEN_SECONDS),
-        closes_at=now + timedelta(seconds=2 * OPEN_SECONDS),
-        listed=False,
-    )
-    item = SaleItem.objects.create(sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
-    publish_sale(sale_id=sale.pk)
-    return item
+    return new_item("Not open", quantity=100, opens_in_seconds=OPEN_SECONDS)
 
 
 def place_tokens_of_crowd() -> tuple[SaleItem, list[str]]:
@@ -111,15 +102,7 @@ def place_tokens_of_crowd() -> tuple[SaleItem, list[str]]:
 
     New for each round: after some minutes the first places have lapsed, and a view answers their holders.
     """
-    item = open_load_sale(
-        name="Waiting",
-        quantity=100,
-        per_buyer_max=1,
-        open_seconds=OPEN_SECONDS,
-        hold_seconds=3_600,
-        opens_in_seconds=-60,
-        admission=Sale.Admission.WAITING_ROOM,
-    )
+    item = new_item("Waiting", quantity=100, opens_in_seconds=-60, admission=Sale.Admission.WAITING_ROOM)
     sale = item.sale
     key = bytes.fromhex(WaitingRoom.objects.get(sale=sale).key)
     room_ledger.open_room(
@@ -133,9 +116,11 @@ def place_tokens_of_crowd() -> tuple[SaleItem, list[str]]:
     return item, tokens
 
 
-def new_item(name: str, *, quantity: int) -> SaleItem:
-    """The item of a new sale, open now."""
-    return open_load_sale(name=name, quantity=quantity, per_buyer_max=1, open_seconds=OPEN_SECONDS, hold_seconds=3_600)
+def new_item(name: str, *, quantity: int, **more: Any) -> SaleItem:
+    """The item of a new sale, usually open now. `more` are details of `open_load_items`."""
+    return open_load_sale(
+        name=name, quantity=quantity, per_buyer_max=1, open_seconds=OPEN_SECONDS, hold_seconds=3_600, **more
+    )
 
 
 def passes_of_refused(item: SaleItem) -> list[str]:

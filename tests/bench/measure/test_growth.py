@@ -121,26 +121,23 @@ def test_a_short_number_that_another_past_order_has_is_drawn_again(product: Prod
     assert Order.objects.filter(status__in=(OrderStatus.PAID, OrderStatus.EXPIRED)).count() == 5
 
 
-def test_past_reservations_of_the_item_cost_nothing(own_store: OwnStore, product: Product, people: list[User]) -> None:
+def test_past_reservations_of_the_item_and_past_sales_cost_nothing(
+    own_store: OwnStore, product: Product, people: list[User]
+) -> None:
     few = work_beside(own_store, product, people, past=FEW)
     # The sweeps ask one item each time.
     SaleItem.objects.update(archived_at=timezone.now())
-    other = make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category)
-    many = work_beside(own_store, other, people, past=MANY)
+    oolong = make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category)
+    many = work_beside(own_store, oolong, people, past=MANY)
+    add_past_sales(count=10)
+    pu_erh = make_product(name="pu-erh", slug="pu-erh", price_minor=9900, category=product.category)
+    beside = work_beside(own_store, pu_erh, people, past=FEW)
     for step in few:
         # HGETALL of the item, HSCAN of its holds: the same number, whatever is in them.
         assert many[step].commands == few[step].commands, step
         assert many[step].statements == few[step].statements, step
         assert many[step].rows <= few[step].rows + ROWS_TOLERANCE, step
-
-
-def test_past_sales_cost_nothing(own_store: OwnStore, product: Product, people: list[User]) -> None:
-    alone = work_beside(own_store, product, people, past=FEW)
-    add_past_sales(count=10)
-    other = make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category)
-    beside = work_beside(own_store, other, people, past=FEW)
-    for step in alone:
-        assert len(beside[step].statements) == len(alone[step].statements), step
+        assert len(beside[step].statements) == len(few[step].statements), step
 
 
 def test_the_command_measures_every_step(own_store: OwnStore, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
