@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from bench.faults.checker import Findings
 from bench.faults.trial import Trial
@@ -37,7 +36,8 @@ class Lane:
 
     def follow(self, tell: Callable[[str], None]) -> None:
         """Tell its progress until it ends."""
-        with self.log.open("w") as log, output_of(self.process) as output:
+        assert self.process.stdout is not None
+        with self.log.open("w") as log, self.process.stdout as output:
             for line in output:
                 log.write(line)
                 log.flush()
@@ -95,11 +95,6 @@ def start_lane(directory: Path, options: Sequence[str]) -> Lane:
         start_new_session=True,
     )
     return Lane(directory, process)
-
-
-def output_of(process: subprocess.Popen[str]) -> IO[str]:
-    assert process.stdout is not None
-    return process.stdout
 
 
 def trial_from(row: dict[str, object]) -> Trial:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.argument_types import number_up_to
+from bench.machine import sentence_of
 from bench.measure.speed.capacity_plan import Line, Rush, as_json, plan
 from orders.preflight.unit_costs import FILE, NoUnitCosts, read_results, unit_costs
 
@@ -67,8 +68,7 @@ class Command(BaseCommand):
         if not console.is_terminal:
             console.width = FILE_WIDTH
         console.print(table_of(rush, lines))
-        machine = ", ".join(f"{name} {value}" for name, value in measured_on.items())
-        console.print(f"Unit costs from {options['results']}: {machine}", style="dim", markup=False)
+        console.print(f"Unit costs from {options['results']}: {sentence_of(measured_on)}", style="dim", markup=False)
 
 
 def table_of(rush: Rush, lines: list[Line]) -> Table:

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from io import StringIO
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -39,19 +40,12 @@ def ratios_in(written: dict[str, Any]) -> dict[str, float]:
     return {f"{step}_ratio": few[step]["caller_us"] / many[step]["caller_us"] for step in many}
 
 
-def staff_lists(server: Server) -> Sample:
-    return Sample(figures=page_figures("staff"))
-
-
-def product_search(server: Server) -> Sample:
-    return Sample(figures=page_figures("search"))
-
-
-def page_figures(pages: str) -> dict[str, float]:
+def page_times(pages: str, server: Server) -> Sample:
     """Median and p99 in milliseconds, and statements, of each page. The second part finds the first one's rows."""
     prepare_database()
     found = json.loads(manage("page_times", pages, "--products", str(PRODUCTS), "--orders", str(ORDERS)))
-    return {f"{name}_{figure}": value for name, times in found.items() for figure, value in times.items()}
+    figures = {f"{name}_{figure}": value for name, times in found.items() for figure, value in times.items()}
+    return Sample(figures=figures)
 
 
 def prepare_database() -> None:
@@ -90,14 +84,14 @@ PARTS = (
         name="staff-lists",
         title=f"lists of staff, {PRODUCTS:,} products and {ORDERS:,} orders",
         server=STORE,
-        measure=staff_lists,
+        measure=partial(page_times, "staff"),
         once=True,
     ),
     Part(
         name="product-search",
         title=f"search among {PRODUCTS:,} products",
         server=STORE,
-        measure=product_search,
+        measure=partial(page_times, "search"),
         once=True,
     ),
 )
