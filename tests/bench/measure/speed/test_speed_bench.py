@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,8 @@ from django.db import connection
 from django_redis import get_redis_connection
 
 from bench.management.commands import speed_bench
-from bench.measure.speed import measured_sales, server_groups
+from bench.measure.speed import __main__ as speed_main
+from bench.measure.speed import measured_sales, part, server_groups
 from bench.measure.speed.bare_site.models import BareOrder, BareStock
 from bench.measure.speed.part import Ask, Part, Sample, WrongAnswer, check_report
 from bench.measure.speed.parts import reserving_parts
@@ -28,13 +28,14 @@ from bench.measure.speed.parts.bare_parts import ask_bare
 from bench.measure.speed.parts.reserving_parts import Sold, check_sold, told_yes
 from bench.measure.speed.processor_time import read_stats
 from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
-from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, STORE, WSGI_HELLO
+from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, STORE
 from bench.measure.speed.speed_tables import number
 from bench.measure.speed.wrk import Report
 from seckill.models import SaleItem
 from shop.local.process import Process, ProcessFailed, succeeded
 from shop.local.shop_processes import ROOT
 from tests import live_shop
+from tests.deploy.programs import program
 from tests.processes import command_line, descendants, living, wait_until
 from tests.steps.operating import run_command
 
@@ -44,9 +45,7 @@ SECONDS_MAX = 240
 
 @pytest.fixture
 def _wrk() -> None:
-    if shutil.which("wrk") is None:
-        reason = "wrk is not installed (Debian: apt-get install wrk)"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    program("wrk", package="wrk")
 
 
 @pytest.fixture
@@ -149,21 +148,28 @@ def running_wrk(pid: int) -> bool:
     return any("-d60s" in command_line(pid=child) for child in descendants(pid=pid))
 
 
-@pytest.mark.usefixtures("_wrk")
-def test_figures_of_wrong_answers_do_not_count(run_directory: Path) -> None:
-    wrong = Part(name="wrong", title="", server=WSGI_HELLO, measure=partial(ask_bare, Ask(path="/", status=201)))
-    right = Part(name="right", title="", server=WSGI_HELLO, measure=lambda _server: Sample())
-    outcomes = run_rounds([wrong, right], rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
-    assert outcomes[0].wrong == ["GET / got 200, expected 201"]
-    assert not outcomes[0].samples
-    assert not outcomes[1].wrong
-    assert outcomes[1].samples
+def test_figures_of_wrong_answers_do_not_count_and_a_part_that_breaks_does_not_stop_the_others(
+    run_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(_server: object) -> Sample:
+        raise ConnectionError("nobody is there")
+
+    monkeypatch.setattr(part, "answer_to", lambda server, ask: (200, ""))
+    measures = (partial(ask_bare, Ask(path="/", status=201)), break_down, lambda _server: Sample())
+    parts = [Part(name="", title="", server=STORE, measure=measure) for measure in measures]
+    outcomes = run_rounds(parts, rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
+    assert [outcome.wrong for outcome in outcomes] == [
+        ["GET / got 200, expected 201"],
+        ["ConnectionError('nobody is there')"],
+        [],
+    ]
+    assert [bool(outcome.samples) for outcome in outcomes] == [False, False, True]
 
 
 @pytest.mark.usefixtures("_wrk")
 def test_a_run_with_a_wrong_answer_fails(run_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    part = Part(name="live", title="live figures", server=SHOP, measure=lambda server: Sample())
-    outcome = Outcome(part, wrong=["7 of 10 answers had a status above 399"])
+    live = Part(name="live", title="live figures", server=SHOP, measure=lambda server: Sample())
+    outcome = Outcome(live, wrong=["7 of 10 answers had a status above 399"])
     monkeypatch.setenv("SPEED_DIRECTORY", str(run_directory))
     monkeypatch.setattr(speed_bench, "measure_all", lambda options, directory: ([outcome], {}))
     out = StringIO()
@@ -229,17 +235,6 @@ def test_a_refusal_where_every_buyer_must_get_a_unit_is_wrong() -> None:
         told_yes(report(above_399=3), refusals_max=2)
 
 
-def test_a_part_that_breaks_does_not_stop_the_others(run_directory: Path) -> None:
-    def break_down(_server: object) -> Sample:
-        raise ConnectionError("nobody is there")
-
-    broken = Part(name="broken", title="", server=STORE, measure=break_down)
-    sound = Part(name="sound", title="", server=STORE, measure=lambda _server: Sample())
-    outcomes = run_rounds([broken, sound], rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
-    assert outcomes[0].wrong == ["ConnectionError('nobody is there')"]
-    assert outcomes[1].samples
-
-
 def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
     calls: list[str] = []
     names = ("often", "once")
@@ -263,9 +258,9 @@ def test_impossible_arguments_are_refused(arguments: tuple[str, ...]) -> None:
         call_command("speed_bench", *arguments)
 
 
-def test_the_parts_are_listed_without_a_server() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.measure.speed", "--list"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0
-    assert "accepted" in done.stdout
+def test_the_parts_are_listed_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = mock.Mock(return_value=0)
+    monkeypatch.setattr(speed_main, "run_command", asked)
+    assert speed_main.main(["--list"]) == 0
+    assert asked.call_args.args == ("speed_bench", ["--list"])
+    assert "accepted" in run_command("speed_bench", "--list")

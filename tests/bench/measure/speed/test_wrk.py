@@ -1,9 +1,5 @@
 """The load generator: its command line, its report, and what happens without it."""
 
-import os
-import shutil
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -13,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.measure.speed import __main__ as speed_main
 from bench.measure.speed import wrk
 from bench.measure.speed.wrk import CONNECTIONS, Load, WrkFailed, command_of, parse_report, run_wrk
-from shop.local.shop_processes import ROOT
+from tests.deploy.programs import program
 
-# In CI it must be there, so the test runs and fails.
-NO_WRK = "wrk is not installed (Debian: apt-get install wrk)"
 # One mode with a body in each request, one without.
 BODIES = {"once": '{"units": 1}', "again": ""}
 OUTPUT = """\
@@ -64,9 +59,9 @@ def test_a_load_becomes_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert words[7:] == ["-H", "Cookie: a=b", "http://127.0.0.1:1/", "--", "file", "again"]
 
 
-@pytest.mark.skipif(shutil.which("wrk") is None and not os.environ.get("CI"), reason=NO_WRK)
 @pytest.mark.parametrize("mode", BODIES)
 def test_each_request_has_another_pass(tmp_path: Path, mode: str) -> None:
+    program("wrk", package="wrk")
     file = tmp_path / "passes.txt"
     file.write_text("\n".join(f"pass-{number}" for number in range(50)))
     with recording_server() as (port, seen):
@@ -116,15 +111,10 @@ def recording_server() -> Iterator[tuple[int, Counter[str]]]:
             thread.join()
 
 
-def test_without_wrk_the_bench_says_how_to_get_it_and_starts_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.measure.speed", "--directory", str(tmp_path / "speed")],
-        cwd=ROOT,
-        env={**os.environ, "PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 2
-    assert "apt-get install wrk" in done.stderr
+def test_without_wrk_the_bench_says_how_to_get_it_and_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert speed_main.main(["--directory", str(tmp_path / "speed")]) == 2
+    assert "apt-get install wrk" in capsys.readouterr().err
     assert not (tmp_path / "speed").exists()
