@@ -17,7 +17,6 @@ from bench import load_buyers
 from bench.management.commands import stampede
 from bench.stampede import cross_check, setup
 from orders.life import intake
-from orders.models import Order
 from seckill import ledger
 from seckill.models import Sale, SaleItem
 from seckill.passes.passes import new_reservation_id
@@ -103,30 +102,20 @@ def test_fewer_units_than_items_are_refused() -> None:
     assert not Sale.objects.exists()
 
 
-@pytest.fixture
-def verdict_without_worker(
+def test_a_shop_whose_orders_never_arrive_is_found_out_and_what_became_of_each_item(
     live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., dict[str, Any]]:
-    """A run of which every yes stays in the outbox, and is found missing."""
+) -> None:
+    """No worker runs, so every yes stays in the outbox."""
     monkeypatch.setattr(stampede, "ORDERS_SECONDS_MAX", 0.1)
     monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.1)
     file = tmp_path / "verdict.json"
     options = ["--processes", "1", "--connections", "4", "--url", live_server.url, "--json", str(file)]
-
-    def run(*words: str) -> dict[str, Any]:
-        with pytest.raises(CommandError, match="5 orders lost"):
-            call_command("stampede", *words, *options, stdout=StringIO())
-        found: dict[str, Any] = json.loads(file.read_text())
-        return found
-
-    return run
-
-
-def test_a_run_over_several_items_says_what_became_of_each(
-    verdict_without_worker: Callable[..., dict[str, Any]],
-) -> None:
-    verdict = verdict_without_worker("--buyers", "12", "--stock", "5", "--items", "2")
-    assert (verdict["item_id"], verdict["quantity"], verdict["told_yes"], verdict["left"]) == (None, 5, 5, 0)
+    with pytest.raises(CommandError, match="5 orders lost"):
+        call_command("stampede", "--buyers", "12", "--stock", "5", "--items", "2", *options, stdout=StringIO())
+    verdict = json.loads(file.read_text())
+    assert not verdict["kept"]
+    assert (verdict["item_id"], verdict["quantity"], verdict["left"]) == (None, 5, 0)
+    assert (verdict["told_yes"], verdict["persisted"], verdict["lost"]) == (5, 0, 5)
     items = [(one["quantity"], one["buyers"], one["told_yes"], one["lost"]) for one in verdict["items"]]
     assert items == [(3, 6, 3, 3), (2, 6, 2, 2)]
 
@@ -153,15 +142,6 @@ def test_a_shop_with_another_key_is_noticed_before_the_first_call(
         setup.check_shop(address=address, item_id=item.pk, pass_text=foreign)
     setup.check_shop(address=address, item_id=item.pk, pass_text=pass_for(buyer, item))
     assert counters_of(item).held == 0
-
-
-def test_a_shop_whose_orders_never_arrive_is_found_out(
-    item: SaleItem, verdict_without_worker: Callable[..., dict[str, Any]]
-) -> None:
-    verdict = verdict_without_worker(str(item.pk), "--buyers", "8")
-    assert not verdict["kept"]
-    assert (verdict["told_yes"], verdict["persisted"], verdict["lost"]) == (5, 0, 5)
-    assert not Order.objects.exists()
 
 
 def test_more_units_than_a_buyer_may_have_are_refused(item: SaleItem, live_server: LiveServer) -> None:
