@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +15,7 @@ from pytest_django import Settings
 from bench import load_removal
 from bench.load_buyers import load_buyer_ids
 from bench.load_sale import open_load_items, open_load_sale
-from orders.life import intake, lifecycle
+from orders.life import lifecycle
 from orders.models import Mail, Order, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedSession
 from seckill import ledger
@@ -24,6 +23,7 @@ from seckill.items import item_state
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
+from tests.steps.buying import order_of, reserve
 from tests.steps.operating import run_command
 from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import make_product, variant_of
@@ -35,11 +35,8 @@ run = partial(run_command, "remove_load_tests")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def reserve(item: SaleItem, buyer_id: int) -> Order:
-    reservation_id = uuid4()
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
-    intake.drain_all(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
+def load_test_buyers(count: int) -> list[User]:
+    return list(User.objects.filter(pk__in=load_buyer_ids(count=count)).order_by("pk"))
 
 
 def load_sale() -> SaleItem:
@@ -55,11 +52,11 @@ def close(item: SaleItem) -> None:
 def tested() -> SaleItem:
     """A load test that is over: orders paid to the simulated company, to staff and not at all; one is in the outbox."""
     item = load_sale()
-    buyer_ids = load_buyer_ids(count=5)
-    through_company, by_staff, unpaid = (reserve(item, buyer_id) for buyer_id in buyer_ids[:3])
+    buyers = load_test_buyers(5)
+    through_company, by_staff, _unpaid = (order_of(item, buyer) for buyer in buyers[:3])
     send_webhook(message(payment_of(through_company)))
     lifecycle.pay(order_id=by_staff.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer_ids[3], units=1)
+    reserve(item, buyers[3])
     change(item, SaleChange.Kind.PAUSE)
     close(item)
     return item
@@ -76,9 +73,9 @@ def test_sales_orders_products_buyers_and_keys_of_load_tests_go(tested: SaleItem
 
 def test_a_sale_of_several_items_goes_as_a_whole(store: Any) -> None:
     items = open_load_items(name="Load test", quantities=[3, 2], per_buyer_max=1, open_seconds=900, hold_seconds=900)
-    for item, buyer_id in zip(items, load_buyer_ids(count=2), strict=True):
+    for item, buyer in zip(items, load_test_buyers(2), strict=True):
         # Still in the outbox.
-        ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer_id, units=1)
+        reserve(item, buyer)
     close(items[0])
 
     assert "Removed 1 sale, " in run("--yes")
@@ -89,7 +86,7 @@ def test_a_sale_of_several_items_goes_as_a_whole(store: Any) -> None:
 
 def test_nothing_else_is_touched(tested: SaleItem, item: SaleItem, buyer: User, store: Any) -> None:
     # Given a real sale with a real order, and things that only look like those of a load test
-    order = reserve(item, buyer.pk)
+    order = order_of(item, buyer)
     make = User.objects.create_user
     lookalikes = [
         make("load-000099", password="a-person-s-password"),
@@ -127,7 +124,7 @@ def test_a_sale_that_is_open_is_kept_with_all_buyers(tested: SaleItem) -> None:
 
 def test_a_sale_in_which_a_person_has_bought_is_kept(tested: SaleItem, buyer: User) -> None:
     bought = load_sale()
-    order = reserve(bought, buyer.pk)
+    order = order_of(bought, buyer)
     close(bought)
     assert "1 sale kept because of orders of other buyers or real payments." in run("--yes")
     assert Order.objects.get() == order
@@ -142,11 +139,11 @@ def test_an_order_that_a_real_company_was_paid_for_is_kept(tested: SaleItem) -> 
 
 
 def test_a_load_test_buyer_with_an_order_in_a_real_sale_is_kept(tested: SaleItem, item: SaleItem) -> None:
-    (buyer_id,) = load_buyer_ids(count=1)
-    order = reserve(item, buyer_id)
+    (buyer,) = load_test_buyers(1)
+    order = order_of(item, buyer)
     assert "1 buyer kept because of orders in other sales." in run("--yes")
     assert Order.objects.get() == order
-    assert User.objects.get().pk == buyer_id
+    assert User.objects.get() == buyer
     assert SaleItem.objects.get(pk=item.pk).taken == 1
 
 
