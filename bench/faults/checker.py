@@ -135,21 +135,16 @@ def duplicates(events: Sequence[Event], snapshot: StoreSnapshot) -> int:
 
 def oversold(snapshot: StoreSnapshot) -> int:
     """Units above the quantity, in the store that has most."""
-    in_store = snapshot.counters.held + snapshot.counters.sold if snapshot.counters else 0
-    return max(0, max(snapshot.live_units, snapshot.taken, in_store) - snapshot.quantity)
+    return max(0, max(snapshot.live_units, snapshot.taken, snapshot.reserved) - snapshot.quantity)
 
 
 def stuck(snapshot: StoreSnapshot) -> int:
     """Units neither sold nor back on sale, and work that is still pending although the fault is over."""
     if snapshot.counters is None:
         return max(1, snapshot.quantity - snapshot.live_units)
-    counters = snapshot.counters
-    unaccounted = abs(snapshot.quantity - (counters.left or 0) - counters.held - counters.sold)
-    differs = abs(counters.held + counters.sold - snapshot.live_units)
     overdue = sum(order.units for order in snapshot.orders if order.overdue)
-    unsettled = sum(not order.settled for order in snapshot.orders)
-    money_pending = sum(order.money_pending for order in snapshot.orders)
-    return max(unaccounted, differs, overdue) + unsettled + snapshot.backlog + snapshot.waiting + money_pending
+    pending = sum((not order.settled) + order.money_pending for order in snapshot.orders)
+    return max(snapshot.unaccounted, snapshot.difference, overdue) + pending + snapshot.backlog + snapshot.waiting
 
 
 def find_violations(

@@ -70,30 +70,35 @@ class StoreSnapshot:
     def live_units(self) -> int:
         return sum(order.units for order in self.orders if order.keeps_units)
 
+    @property
+    def unaccounted(self) -> int:
+        """Units neither left nor held nor sold in the store, if it knows the item."""
+        return abs(self.quantity - (self.counters.left or 0) - self.reserved) if self.counters else 0
+
+    @property
+    def difference(self) -> int:
+        """Units by which the store, if it knows the item, differs from the live orders."""
+        return abs(self.reserved - self.live_units) if self.counters else 0
+
+    @property
+    def reserved(self) -> int:
+        """Units held or sold in the store."""
+        return self.counters.held + self.counters.sold if self.counters else 0
+
     def pending_work(self) -> list[str]:
         """The work that is still pending, in words; empty if there is none."""
-        awaiting = sum(order.status == OrderStatus.AWAITING_PAYMENT for order in self.orders)
-        unsettled = sum(not order.settled for order in self.orders)
         counts = {
             "entries in the outbox": self.backlog,
-            "orders awaiting payment": awaiting,
-            "ended orders that the store was not told of": unsettled,
+            "orders awaiting payment": sum(order.status == OrderStatus.AWAITING_PAYMENT for order in self.orders),
+            "ended orders that the store was not told of": sum(not order.settled for order in self.orders),
             "payment events not delivered or applied": self.waiting,
             "orders whose money still has to move": sum(order.money_pending for order in self.orders),
             "units of difference between taken and the live orders": abs(self.taken - self.live_units),
+            "units neither left nor held nor sold in the store": self.unaccounted,
+            "units of difference between the store and the live orders": self.difference,
         }
         pending = [f"{count} {what}" for what, count in counts.items() if count]
-        if self.counters is None:
-            pending.append("the store does not know the item")
-            return pending
-        left = self.counters.left or 0
-        unaccounted = abs(self.quantity - left - self.counters.held - self.counters.sold)
-        differs = abs(self.counters.held + self.counters.sold - self.live_units)
-        if unaccounted:
-            pending.append(f"{unaccounted} units neither left nor held nor sold in the store")
-        if differs:
-            pending.append(f"{differs} units of difference between the store and the live orders")
-        return pending
+        return pending if self.counters else [*pending, "the store does not know the item"]
 
 
 def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnapshot:
