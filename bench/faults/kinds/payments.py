@@ -3,7 +3,6 @@
 The checker reads the records of the simulated payment company: money that it keeps must belong to a paid order.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from itertools import product
 
 from django.db import connection
 from django.urls import reverse
+from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
@@ -19,8 +19,9 @@ from bench.faults.trial_sale import Stock
 from bench.faults.wire.http_client import request
 from bench.http_requests import Reply
 from orders.models import OrderLine, Payment
+from orders.payments.simulated import company
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
-from orders.payments.simulated.models import SimulatedMessage
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import LatePayment
 
 REPLAYS = 20
@@ -122,7 +123,9 @@ class WebhookForged(Fault):
 
     def _pending_payments(self) -> list[Payment]:
         order_ids = OrderLine.objects.filter(sale_item=self.context.item).values("order_id")
-        return list(Payment.objects.filter(order_id__in=order_ids, status=Payment.Status.PENDING)[:FORGED_MAX])
+        pending = Payment.objects.filter(order_id__in=order_ids, status=Payment.Status.PENDING)
+        # Those that have their page.
+        return list(pending.exclude(provider_reference="")[:FORGED_MAX])
 
     def violations(self) -> Sequence[str]:
         wrong = sorted({status for status in self._statuses if status != 400})
@@ -177,17 +180,8 @@ def messages_of(fault: Fault) -> list[SimulatedMessage]:
 
 def captured(payment: Payment) -> bytes:
     """The message that the company would send if the buyer had paid."""
-    message = {
-        "id": f"evt_forged_{payment.pk}",
-        "kind": "captured",
-        "payment": str(payment.pk),
-        "reference": payment.provider_reference,
-        "reservation": None,
-        "amount_minor": payment.amount_minor,
-        "currency": payment.currency,
-        "happened_at": "2026-01-01T00:00:00+00:00",
-    }
-    return json.dumps(message).encode()
+    session, now = SimulatedSession.objects.get(reference=payment.provider_reference), timezone.now()
+    return company.message_of(session=session, kind="captured", happened_at=now, deliver_at=now).body.encode()
 
 
 def post(port: int, body: bytes, *, header: str | None = None) -> Reply:
