@@ -57,8 +57,8 @@ def refunds_work_again(order: Order) -> None:
 def resolve(order: Order) -> bool:
     """Staff have dealt with the order's reason. False if it has another one meanwhile, which stays.
 
-    What else they must act on is listed next. An unreported payment is waited for no longer. Its event still counts if
-    it comes after all.
+    What else they must act on is listed next, unless the reason was for information: such a one hides nothing. An
+    unreported payment is waited for no longer. Its event still counts if it comes after all.
     """
     with transaction.atomic():
         locked = Order.objects.select_for_update().get(pk=order.pk)
@@ -69,7 +69,8 @@ def resolve(order: Order) -> bool:
             pending.update(status=Payment.Status.FAILED)
         resolved = {**(locked.resolved_reasons or {}), order.attention: database_now().isoformat()}
         locked.resolved_reasons = resolved
-        to_do = next((reason for reason in reasons_from_rows(locked) if reason in ATTENTION_TO_DO), "")
+        others = reasons_from_rows(locked) if order.attention in ATTENTION_TO_DO else ()
+        to_do = next((reason for reason in others if reason in ATTENTION_TO_DO), "")
         Order.objects.filter(pk=order.pk).update(attention=to_do, resolved_reasons=resolved)
     return True
 
@@ -95,7 +96,8 @@ def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterat
         reason = TO_DO.get(event.outcome) or FOR_INFORMATION.get(event.outcome)
         if event.outcome == "late":
             reason = reason_of_late_payment(order, event)
-        if event.outcome == "no_capture" and event.amount_minor >= dealt_with.get(event.payment_id, inf):
+        is_told = event.kind != "refund_failed" and event.amount_minor >= dealt_with.get(event.payment_id, inf)
+        if event.outcome == "no_capture" and is_told:
             continue
         if reason and event.applied_at and event.applied_at > resolved_at(order, reason):
             happened.append(reason)

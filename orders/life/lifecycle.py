@@ -6,7 +6,7 @@ the order with the reservation store (`orders/life/settlement.py`). A sweep repe
 that a provider reports come through `orders/payments/inbox.py`, which calls the second half of this module.
 
 Deadlines are compared with PostgreSQL's clock, and it says when an order ended: a worker whose own clock is wrong must
-not expire orders early, and its buyers must not count as those who let a hold end unpaid.
+not expire orders early, nor change for how long a buyer seems to have held units (orders/life/ended_unpaid.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

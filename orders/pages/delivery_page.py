@@ -65,7 +65,7 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     if outcome is DeliveryOutcome.FIXED:
         messages.warning(request, address_kept_text() if is_address_taken(order) else fixed_text())
         return redirect(order)
-    order.refresh_from_db(fields=["amount_minor", "shipping_name"])
+    order.refresh_from_db(fields=["amount_minor", "shipping_name", "shipping_minor"])
     if is_sent_otherwise(order, form, choice):
         text = _("The address is saved. The way of sending stays as it was, because the payment page was already open.")
         messages.warning(request, text)
@@ -77,9 +77,13 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
 
 
 def is_sent_otherwise(order: Order, form: DeliveryForm, choice: Choice) -> bool:
-    """Whether the form asks for another way of sending than the order has: one that was chosen in another tab."""
-    offers = offers_of(order, country=form.values["country"])
-    return any(offer.code == choice.method and offer.name != order.shipping_name for offer in offers)
+    """Whether the form asks for another way of sending than the order has: one that was chosen in another tab.
+
+    The order has the name in the language of that tab, so names alone do not tell.
+    """
+    chosen = [offer for offer in offers_of(order, country=form.values["country"]) if offer.code == choice.method]
+    has = order.shipping_name, order.shipping_minor
+    return bool(chosen) and chosen[0].name != has[0] and chosen[0].price_minor != has[1]
 
 
 def billing_of(request: HttpRequest, order: Order) -> dict[str, str]:

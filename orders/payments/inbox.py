@@ -224,9 +224,10 @@ def note_applied(row: PaymentEvent, outcome: EventOutcome) -> EventOutcome:
 def give_up(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
     """No capture has come for a refund: a person has to find out why. Another thing that they have to do is kept.
 
-    If they have dealt with an unreported payment, they were told to refund it.
+    If they have dealt with an unreported payment, they were told to refund it. That this has failed is new to them.
     """
-    if payment.never_reported and row.amount_minor >= payment.amount_minor:
+    is_told = payment.never_reported and row.amount_minor >= payment.amount_minor
+    if is_told and row.kind != EventKind.REFUND_FAILED:
         return EventOutcome.NO_CAPTURE
     log.error("refund_without_capture", order=str(order.number), payment=str(row.payment_id), event_id=row.event_id)
     give_reason(order, Attention.REFUND_WITHOUT_PAYMENT)

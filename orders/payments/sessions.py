@@ -239,7 +239,7 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
             # Slow money is on its way, and an event will report it.
             if Payment.objects.filter(pk=payment.pk, created_at__gt=Now() - SLOW_MONEY_MAX).exists():
                 later = next_attempt(attempts=payment.attempts + 1, wait_seconds_max=SLOW_WAIT_SECONDS_MAX)
-                Payment.objects.filter(pk=payment.pk).update(last_error=str(error)[:500], next_attempt_at=later)
+                unclosed.filter(closed_at=None).update(last_error=str(error)[:500], next_attempt_at=later)
                 continue
             log.warning("slow_payment_never_came", payment=str(payment.pk), provider=payment.provider)
         except ProviderUnreachable as error:

@@ -156,8 +156,8 @@ class StripeProvider:
                     next_key=f"{key}-{int(database_now().timestamp()) // REFUND_KEY_SECONDS}",
                 )
             except ProviderRefused as error:
-                whole = refund.amount_minor == refund.payment.amount_minor
-                if whole and getattr(error.__cause__, "code", None) == "charge_already_refunded":
+                # All that was left was asked for.
+                if "amount" not in params and getattr(error.__cause__, "code", None) == "charge_already_refunded":
                     return RefundReply(RefundAnswer.DONE, reference="")
                 raise
         paid_minor = from_stripe(amount=found.amount, currency=refund.currency)

@@ -9,6 +9,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
@@ -154,7 +155,8 @@ class OrderToLookAtAdmin(SearchedOrders):
 
     @admin.display(description=gettext_lazy("order"), ordering="code")
     def order(self, order: Order) -> str:
-        return link_to(order)
+        """With the reason that was shown, for `mark_resolved`."""
+        return format_html("{}<input type=hidden name={} value={}>", link_to(order), seen_field(order), order.attention)
 
     @admin.display(description=gettext_lazy("amount"), ordering="amount_minor")
     def amount(self, order: Order) -> str:
@@ -162,17 +164,28 @@ class OrderToLookAtAdmin(SearchedOrders):
 
     @admin.action(description=gettext_lazy("Mark as resolved"), permissions=["manage"])
     def mark_resolved(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        resolved = 0
+        """A reason that the page did not show stays."""
+        resolved, others = 0, 0
         choice = limited_selection(queryset, possible=~Q(attention=""))
         for order in Order.objects.filter(pk__in=choice.pks).exclude(attention=""):
-            if resolve(order):
+            if request.POST.get(seen_field(order), order.attention) != order.attention:
+                others += 1
+            elif resolve(order):
                 reason = Attention(order.attention).label
                 self.log_change(request, order, _("Resolved: %(reason)s.") % {"reason": reason})
                 resolved += 1
         said = ngettext("%(count)d order is marked as resolved.", "%(count)d orders are marked as resolved.", resolved)
         self.message_user(request, said % {"count": resolved}, messages.SUCCESS)
+        if others:
+            self.message_user(
+                request, _("Orders that have another reason by now were left as they are."), messages.WARNING
+            )
         if choice.not_all:
             self.message_user(request, choice.not_all, messages.WARNING)
+
+
+def seen_field(order: Order) -> str:
+    return f"seen-{order.pk}"
 
 
 def explanation_of(order: Order) -> str:

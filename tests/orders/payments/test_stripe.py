@@ -686,6 +686,16 @@ def test_a_charge_that_is_already_refunded_counts_as_refunded(
     assert server.asked[-1].path == "/v1/refunds"
 
 
+def test_nothing_is_left_to_refund_of_a_payment_that_all_goes_back(
+    server: StripeServer, provider: StripeProvider, part: Refund
+) -> None:
+    """Its last part is asked for without an amount."""
+    assert part.payment is not None
+    part.payment.status = Payment.Status.REFUND_DUE
+    server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
+    assert provider.refund(refund=part).answer is RefundAnswer.DONE
+
+
 def test_which_errors_are_a_refusal_and_which_are_no_answer(
     server: StripeServer, provider: StripeProvider, payment: Payment
 ) -> None:

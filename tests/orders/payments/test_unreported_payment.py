@@ -131,6 +131,17 @@ def test_the_refund_that_staff_were_told_to_make_is_nothing_to_do(
     assert attention_of(unheard) == (Attention.REFUND_WITHOUT_PAYMENT if part_minor else "")
 
 
+def test_a_refund_that_staff_made_and_that_has_failed_is_listed(
+    unheard: Order, payment: Payment, as_manager: Client
+) -> None:
+    let_an_hour_pass()
+    mark_resolved(as_manager, unheard)
+    send_webhook(message(payment, "refund_failed"))
+    PaymentEvent.objects.update(received_at=F("received_at") - inbox.GIVEN_UP_AFTER)
+    assert tasks.apply_waiting_events() == 1
+    assert attention_of(unheard) == Attention.REFUND_WITHOUT_PAYMENT
+
+
 def test_another_reason_that_staff_resolve_leaves_a_pending_payment(
     unheard: Order, payment: Payment, as_manager: Client
 ) -> None:
