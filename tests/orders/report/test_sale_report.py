@@ -228,7 +228,7 @@ def test_the_page_the_files_and_both_languages(as_manager: Client, sold: SaleIte
 
 
 def test_sums_of_money_that_count_differently_have_different_names(as_manager: Client, sold: SaleItem) -> None:
-    report = text_of(as_manager, page_of(sold))
+    report = text_of(as_manager, report_page(sold))
     sale = text_of(as_manager, f"/admin/seckill/sale/{sold.sale_id}/change/")
     assert "<dt>Revenue before refunds</dt><dd>95.00 CNY</dd>" in report
     assert "<dt>Value sold</dt>" in sale
