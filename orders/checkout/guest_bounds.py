@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import Count, F, QuerySet, Sum
 
 from orders.models import Order, OrderLine, OrderStatus
+from shop.configuration.quick_setting import secret_keys
 from shop.models import Variant
 
 
@@ -41,11 +42,6 @@ def mailbox_mark(email: str, *, secret: str = "") -> str:
 
 def network_mark(network: str, *, secret: str = "") -> str:
     return mark_of(network, kind=b"guest-network", secret=secret)
-
-
-def secret_keys() -> tuple[str, ...]:
-    """The current one, then the former ones."""
-    return settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
 
 
 def unpaid_of_mailbox(email: str) -> int:

@@ -1,12 +1,11 @@
 """Why staff may want to look at an order. There is one reason at a time, and one that a person must act on is kept.
 
-What staff have resolved is remembered with its time (`Order.resolved_reasons`): only what happens later gives the same
-reason again. The caller has locked the order, and has just read it; `resolve` locks it itself.
+A reason that staff have resolved is remembered with its time (`Order.resolved_reasons`): only what happens later gives
+it again. The caller has locked the order, and has just read it; `resolve` locks it itself.
 """
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from math import inf
 
 from django.db import transaction
 from django.db.models import Q
@@ -57,7 +56,7 @@ def refunds_work_again(order: Order) -> None:
 def resolve(order: Order) -> bool:
     """Staff have dealt with the order's reason. False if it has another one meanwhile, which stays.
 
-    What else they must act on is listed next, unless the reason was for information: such a one hides nothing. An
+    The next thing to act on is listed then, unless the reason was for information: such a one hides nothing. An
     unreported payment is waited for no longer. Its event still counts if it comes after all.
     """
     with transaction.atomic():
@@ -89,20 +88,24 @@ def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterat
     unreported = payments.filter(UNREPORTED, closed_at__gt=resolved_at(order, Attention.PAYMENT_UNREPORTED))
     if unreported.exclude(pk__in=[but_for.pk] if but_for else []).exists():
         yield Attention.PAYMENT_UNREPORTED
-    dealt_with = {payment.pk: payment.amount_minor for payment in payments if payment.never_reported}
+    by_id = {payment.pk: payment for payment in payments}
     events = PaymentEvent.objects.filter(payment_id__in=payments.values("pk"), applied_at__isnull=False)
     happened = []
     for event in events.order_by("-applied_at", "-pk"):
         reason = TO_DO.get(event.outcome) or FOR_INFORMATION.get(event.outcome)
         if event.outcome == "late":
             reason = reason_of_late_payment(order, event)
-        is_told = event.kind != "refund_failed" and event.amount_minor >= dealt_with.get(event.payment_id, inf)
-        if event.outcome == "no_capture" and is_told:
+        if event.outcome == "no_capture" and is_told_refund(event, by_id[event.payment_id]):
             continue
         if reason and event.applied_at and event.applied_at > resolved_at(order, reason):
             happened.append(reason)
     yield from (reason for reason in TO_DO.values() if reason in happened)
     yield from (reason for reason in happened if reason not in TO_DO.values())
+
+
+def is_told_refund(event: PaymentEvent, payment: Payment) -> bool:
+    """Whether it is the refund of all that staff were told to make of an unreported payment. If it fails, it is not."""
+    return payment.never_reported and event.kind != "refund_failed" and event.amount_minor >= payment.amount_minor
 
 
 def reason_of_late_payment(order: Order, event: PaymentEvent) -> Attention | None:

@@ -1,5 +1,5 @@
-"""What staff have resolved, and since when a refund fails. Columns that may be null and have no default: no table is
-rewritten, and workers of the previous release still insert rows.
+"""The reasons that staff have resolved, and since when a refund fails. Columns that may be null and have no default: no
+table is rewritten, and workers of the previous release still insert rows.
 """
 
 from django.db import migrations, models

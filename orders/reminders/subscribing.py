@@ -22,11 +22,12 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from orders.checkout.guest_bounds import mailbox_mark, mark_of, secret_keys
+from orders.checkout.guest_bounds import mailbox_mark, mark_of
 from orders.models import Reminder
 from orders.reminders.reminder_target import Target
 from shop.accounts import mail_queue
 from shop.accounts.mail_texts import AccountMailText, message_from
+from shop.configuration.quick_setting import secret_keys
 from shop.http.rate_limits import LimitReached, take
 from shop.languages.page_language import path_in
 from shop.models.people import lock_account

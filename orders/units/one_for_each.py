@@ -16,13 +16,13 @@ from datetime import timedelta
 from enum import StrEnum
 from hashlib import blake2b
 
-from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from orders.models import LIVE, Order, OrderLine, Payment, Served, ShippingAddress
 from seckill.live.answer_counts import answer_counts
 from seckill.models import SaleItem
+from shop.configuration.quick_setting import secret_keys
 
 # The name is left out: it costs nothing to write another one.
 COMPARED = ("line1", "line2", "district", "city", "postcode", "country")
@@ -163,5 +163,5 @@ def marks_of(text: str) -> list[str]:
     """By the current key, and by the former ones."""
     return [
         blake2b(text.encode(), digest_size=16, key=secret.encode()[:64], person=b"one-for-each").hexdigest()
-        for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+        for secret in secret_keys()
     ]

@@ -11,10 +11,10 @@ from hashlib import blake2b
 from typing import Any
 
 import structlog
-from django.conf import settings
 from django_redis import get_redis_connection
 
 from shop.background.outages import AWAY
+from shop.configuration.quick_setting import secret_keys
 
 log = structlog.get_logger(__name__)
 
@@ -74,10 +74,6 @@ def marks_of(place: str) -> list[str]:
         blake2b(place.encode(), digest_size=12, key=secret.encode()[:64], person=b"guard-place").hexdigest()
         for secret in secret_keys()
     ]
-
-
-def secret_keys() -> list[str]:
-    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
 def connection() -> Any:

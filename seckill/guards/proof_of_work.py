@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from altcha import Payload, create_challenge, verify_solution
-from django.conf import settings
 
+from shop.configuration.quick_setting import secret_keys
 from shop.http.rate_limits import Limit, LimitReached, distinct, forget, take
 
 # Browsers compute this natively (WebCrypto), so a phone is not far behind a server.
@@ -117,4 +117,4 @@ def give_back(proof: Payload) -> None:
 
 def keys() -> list[str]:
     """The current key, then the fallback keys."""
-    return [f"seckill.proof_of_work:{secret}" for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+    return [f"seckill.proof_of_work:{secret}" for secret in secret_keys()]

@@ -18,3 +18,8 @@ def setting(name: str) -> Any:
         return _kept[name]
     except KeyError:
         return getattr(settings, name)
+
+
+def secret_keys() -> list[str]:
+    """The current one, then the former ones that are still good."""
+    return [setting("SECRET_KEY"), *setting("SECRET_KEY_FALLBACKS")]

@@ -210,7 +210,7 @@ def waiting_room(page: Page, shop: str) -> Iterator[str]:
 
 
 def own_account(page: Page, shop: str) -> Iterator[str]:
-    """What the password is asked for, the second factor, and an account that has nothing any more."""
+    """The pages of the second factor, which ask for the password first, and that of a deleted account."""
     open_page(page, f"{shop}/accounts/delete/")
     yield "an account that cannot be deleted yet"
     open_page(page, f"{shop}/accounts/tokens/")
