@@ -94,7 +94,7 @@ PROBLEMS = [
         _("The order is already paid, or it has ended."),
         _("Read the order; its status is in “order_status”."),
     ),
-    Explained("time_over", 409, _("The time to pay is over. The units go back on sale."), STOP),
+    Explained("time_over", 409, _("The time to pay is over. The units are no longer held for you."), STOP),
     Explained("no_provider", 409, _("The shop takes no online payments."), _("Pay as the shop says.")),
     Explained(
         "delivery_missing",

@@ -201,7 +201,7 @@ class OrderActions(SearchedOrders):
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         self.run_action(request, limited_selection(queryset, possible=COMPLETE.possible), COMPLETE)
 
-    @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["manage"])
+    @admin.action(description=gettext_lazy("Cancel and release the units"), permissions=["manage"])
     def cancel_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
         choice = limited_selection(queryset, possible=CANCEL.possible)
         if "confirmed" not in request.POST:

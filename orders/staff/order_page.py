@@ -190,7 +190,7 @@ STEPS = {
     "refund": Step(REFUND_TITLE, OrderPage.refund, replace(REFUND, possible=REFUNDABLE_AGAIN)),
     "paid-back": Step(PAID_BACK_TITLE, OrderPage.paid_back, PAID_BACK),
     "cancel": Step(
-        gettext_lazy("Cancel and put units back on sale"),
+        gettext_lazy("Cancel and release the units"),
         lambda page, request, order: page.listed_action(request, order, "cancel_orders"),
         CANCEL,
     ),

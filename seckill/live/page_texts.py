@@ -76,7 +76,7 @@ def sale_page_texts() -> dict[str, Any]:
         },
         "reservation_ended": {
             "title": _("Your reservation has ended"),
-            "detail": _("The units went back on sale. See My orders for the reason."),
+            "detail": _("The units are no longer held for you. See My orders for the reason."),
         },
         "line": line_texts(),
         "errors": error_texts(),
