@@ -4,7 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from seckill.changes.journal import make_change
 from seckill.models import SaleChange, SaleItem
@@ -75,7 +75,7 @@ def test_it_shows_how_far_a_draw_is(live_shop: str, page: Page, shop_manager: Us
     assert serious_faults(page) == []
 
 
-def test_it_shows_who_waits_in_a_room(
+def test_it_shows_who_waits_in_a_room_and_goes_on_while_a_server_does_not_answer(
     live_shop: str, page: Page, shop_manager: User, product: Product, buyer: User
 ) -> None:
     sign_in(page.context, shop_manager)
@@ -83,5 +83,25 @@ def test_it_shows_who_waits_in_a_room(
     page.goto(f"{live_shop}/admin/seckill/sale/{room.sale_id}/board/")
     expect(page.locator("[data-more=room_state]")).to_have_text("moving", timeout=PATIENCE_MS)
     joined(room, buyer)
-    expect(page.locator("[data-more=room_waiting]")).to_have_text("1", timeout=PATIENCE_MS)
+    waiting = page.locator("[data-more=room_waiting]")
+    expect(waiting).to_have_text("1", timeout=PATIENCE_MS)
     expect(page.locator("[data-problem]")).to_be_empty()
+
+    # When the figures come without the database
+    def without_the_database(route: Route) -> None:
+        answer = route.fetch()
+        figures = answer.json()
+        figures["sources"]["database"]["up"] = False
+        route.fulfill(response=answer, json=figures)
+
+    figures, said = "**/board/*/", page.locator("[data-away=database]")
+    page.route(figures, without_the_database)
+    # Then the board says so, what is known stays, and the clock goes on
+    expect(said).to_contain_text("does not answer", timeout=PATIENCE_MS)
+    clock = page.locator("[data-clock]")
+    before = clock.inner_text()
+    expect(clock).not_to_have_text(before, timeout=PATIENCE_MS)
+    expect(waiting).to_have_text("1")
+    expect(page.locator("[data-problem]")).to_be_empty()
+    page.unroute(figures)
+    expect(said).to_be_empty(timeout=PATIENCE_MS)
