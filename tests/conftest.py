@@ -208,14 +208,6 @@ def live_shop(transactional_db: None, _shop_of_the_run: None) -> str:
 
 
 @pytest.fixture
-def mails(live_shop: str) -> Path:
-    """The folder into which the running shop writes its mails. Those of the tests before are gone."""
-    for path in shared_shop.SHARED.mails.iterdir():
-        path.unlink()
-    return shared_shop.SHARED.mails
-
-
-@pytest.fixture
 def pooler(server_directory: Path) -> Iterator[OwnPooler]:
     """The shop reaches its database through a PgBouncer in transaction mode."""
     with running_pooler(server_directory) as pooler, shop_on(pooler.url, direct_url=own_url()):

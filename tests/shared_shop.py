@@ -32,7 +32,6 @@ class SharedShop:
         self._started = ExitStack()
         self._url = ""
         self._forget_file = Path()
-        self.mails = Path()
 
     def url(self) -> str:
         """Starts the shop if it does not run. Its pages show nothing of the test before."""
@@ -48,12 +47,10 @@ class SharedShop:
 
     def _start(self) -> None:
         collect_static_files()
-        directory = Path(self._started.enter_context(tempfile.TemporaryDirectory(prefix="stampede-shared-")))
-        self.mails, self._forget_file = directory / "mails", directory / "forget"
-        self.mails.mkdir()
+        directory = self._started.enter_context(tempfile.TemporaryDirectory(prefix="stampede-shared-"))
+        self._forget_file = Path(directory) / "forget"
         self._forget_file.touch()
         variables = {
-            "EMAIL_URL": f"filemail:///{self.mails}",
             "GRANIAN_WORKERS": SEVERAL_WEB_PROCESSES,
             # Tests of the limits have a shop of their own: here one test after the other signs in.
             "SIGN_IN_LIMIT_BY_ADDRESS": "10000/minute",
