@@ -16,6 +16,9 @@ VIOLATIONS = """() => {
     const rules = Object.fromEntries(slight.map(({ id }) => [id, { enabled: false }]));
     return axe.run({ resultTypes: ["violations"], rules }).then(({ violations }) => violations);
 }"""
+# What alone is another one in the other colour scheme.
+CONTRAST = """() => axe.run({ resultTypes: ["violations"], runOnly: ["color-contrast"] })
+    .then(({ violations }) => violations)"""
 # Half a megabyte: a browser that has it already need not be sent it for each page. It runs when it is called.
 START_AXE = f"window.startAxe = () => {{ {AXE_SCRIPT} }};"
 # The narrowest is a small phone, or a page on a desktop that is made four times as large (WCAG 1.4.10).
@@ -75,13 +78,13 @@ def width_on(page: Page, width: int) -> int:
     return width_of(page)
 
 
-def serious_faults(page: Page) -> list[str]:
+def serious_faults(page: Page, violations: str = VIOLATIONS) -> list[str]:
     """What axe finds that keeps somebody from using the page."""
     if not page.evaluate("window.startAxe?.() ?? Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
     return [
         f"{found['id']}: {node['html'][:160]}"
-        for found in page.evaluate(VIOLATIONS)
+        for found in page.evaluate(violations)
         if found["impact"] in ("serious", "critical")
         for node in found["nodes"]
     ]

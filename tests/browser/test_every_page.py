@@ -1,6 +1,6 @@
 """What holds for every page: readable in light and dark, usable on a phone, with a finger, still, and light to load."""
 
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pytest
@@ -8,13 +8,10 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page
 
 from seckill.models import SaleItem
-from tests.browser.conftest import console_errors_of
-from tests.browser.every_page import (
-    add_variants,
-    buyers_pages,
-    visitors_pages,
-)
+from tests.browser.conftest import console_errors_of, width_of
+from tests.browser.every_page import add_variants, buyers_pages, guests_purchase, visitors_pages
 from tests.browser.screen import (
+    CONTRAST,
     DESKTOP,
     HEIGHT,
     NARROW,
@@ -25,6 +22,8 @@ from tests.browser.screen import (
     wait_until_quiet,
     width_on,
 )
+
+Pages = Callable[[Page, str, SaleItem, User], Iterator[str]]
 
 # The sum of Chrome's layout shifts, of which 0.1 counts as good. Nothing of ours has a reason to move.
 LAYOUT_SHIFT_MAX = 0.01
@@ -74,53 +73,62 @@ def is_light(loaded: dict[str, int]) -> bool:
     return few and 0 < loaded["bytes"] < ASSETS_BYTES_MAX
 
 
-# English is the wider language, so its pages are made narrow too, when all else is judged.
+def visitors(page: Page, shop: str, item: SaleItem, _buyer: User) -> Iterator[str]:
+    yield from visitors_pages(page, shop, item)
+
+
+def chinese_guest_and_buyer(page: Page, shop: str, item: SaleItem, buyer: User) -> Iterator[str]:
+    yield from guests_purchase(page, f"{shop}/zh-hans")
+    yield from buyers_pages(page, shop, item, buyer)
+
+
+# English is the wider language, so its pages are made narrow, when all else is judged.
 @pytest.mark.parametrize(
-    ("scheme", "width", "prefix", "widths"),
-    [("light", DESKTOP, "", (DESKTOP, NARROW)), ("dark", PHONE, "/zh-hans", (PHONE,))],
+    ("pages", "scheme", "width"), [(visitors, "light", DESKTOP), (chinese_guest_and_buyer, "dark", PHONE)]
 )
 def test_every_page_is_for_everybody_fits_stands_still_and_is_light(
     live_shop: str,
     browser: Browser,
     buyer_with_password: User,
     item: SaleItem,
+    pages: Pages,
     scheme: Literal["light", "dark"],
     width: int,
-    prefix: str,
-    widths: tuple[int, ...],
 ) -> None:
     """Axe finds nothing serious, nothing is too wide, no price is broken, nothing moves, little loads, scripts work."""
     add_variants(item.product)
-    shop = live_shop + prefix
+    other_scheme: Literal["light", "dark"] = "dark" if scheme == "light" else "light"
     faults: dict[str, dict[str, Any]] = {}
 
     def judge(page: Page, name: str) -> None:
         wait_until_quiet(page)
         loaded = page.evaluate(LOADED)
         serious = serious_faults(page)
+        page.emulate_media(color_scheme=other_scheme)
+        faint = serious_faults(page, CONTRAST)
+        page.emulate_media(color_scheme=scheme)
         small = page.evaluate(SMALL)
         shift = page.evaluate("window.shift")
+        wide_on = {width: width_of(page), NARROW: width_on(page, NARROW)}
         found = {
             **({} if is_light(loaded) else {"loaded": loaded}),
             **({"serious": serious} if serious else {}),
+            **({f"faint when {other_scheme}": faint} if faint else {}),
             **({"small": small} if small else {}),
             **({"shift": shift, "moved": page.evaluate("window.moved")} if shift > LAYOUT_SHIFT_MAX else {}),
-            **{f"on {wanted}": wide for wanted in widths if (wide := width_on(page, wanted)) > wanted},
+            **{f"on {screen}": wide for screen, wide in wide_on.items() if wide > screen},
         }
-        # The last of the widths is still there.
+        # It is narrow still.
         found |= {"broken": broken} if (broken := page.evaluate(BROKEN)) else {}
         page.set_viewport_size({"width": width, "height": HEIGHT})
         if found:
             faults[name] = found
 
-    errors: list[str] = []
-    for pages in (visitors_pages, partial(buyers_pages, buyer=buyer_with_password)):
-        with opened(browser, width=width, scheme=scheme, locale="zh-CN" if prefix else "en-GB") as page:
-            page.add_init_script(SHIFTS)
-            messages = console_errors_of(page)
-            for name in pages(page, shop, item):
-                judge(page, name)
-            # Some of the pages say that something failed, and it did.
-            errors += [message for message in messages if not message.startswith("Failed to load resource")]
+    with opened(browser, width=width, scheme=scheme) as page:
+        page.add_init_script(SHIFTS)
+        messages = console_errors_of(page)
+        for name in pages(page, live_shop, item, buyer_with_password):
+            judge(page, name)
     assert not faults
-    assert not errors
+    # Some of the pages say that something failed, and it did.
+    assert [message for message in messages if not message.startswith("Failed to load resource")] == []
