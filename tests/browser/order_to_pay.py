@@ -25,13 +25,3 @@ def start_payment(page: Page) -> None:
     for order in Order.objects.filter(shipping_address=None):
         ShippingAddress.objects.create(order=order, **ADDRESS)
     page.click("#pay")
-
-
-def fill_address(page: Page) -> None:
-    """Fill in the form of the page between."""
-    for name, value in ADDRESS.items():
-        field = page.locator(f"[name={name}]")
-        if name == "country":
-            field.select_option(value)
-        else:
-            field.fill(value)

@@ -1,79 +1,29 @@
-"""Paying and cancelling in a real browser: the payment page is another company's, and its word comes by webhook."""
+"""Before and during a payment in a real browser: a page that follows its order, and the form of an address."""
 
 import re
 
 from django.contrib.auth.models import User
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from orders.models import Mail, Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.models import Address, Product
 from tests.browser.conftest import sign_in
-from tests.browser.order_to_pay import fill_address, open_order, order_to_pay, start_payment
+from tests.browser.order_to_pay import open_order, order_to_pay, start_payment
 from tests.browser.screen import HeldAnswers
-from tests.steps.buying import ADDRESS
 from tests.steps.shop import make_item
-from tests.steps.store import left_held_sold
-
-AN_ORDER = re.compile(r"/orders/[0-9a-f-]{36}/(\?payment=\w+)?$")
-
-
-def press(page: Page, button: str) -> None:
-    """On the payment page; the company leads back to the order."""
-    page.wait_for_url("**/pay/simulated/*/")
-    page.click(f"button[value={button}]")
-    page.wait_for_url(AN_ORDER)
-
-
-def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
-    live_shop: str, page: Page, buyer_with_password: User, item: SaleItem
-) -> None:
-    # Given a buyer with an address, who signs in and reserves
-    User.objects.filter(pk=buyer_with_password.pk).update(email="buyer@example.com")
-    page.goto(f"{live_shop}/accounts/login/?next=/sales/{item.sale_id}/")
-    page.fill("[name=login]", "buyer")
-    page.fill("[name=password]", "a-good-password")
-    page.click("main button")
-    # With its scripts: without them the button leads to a page in between.
-    page.wait_for_url("**/sales/*/")
-    with page.expect_request("**/reservations/") as asked:
-        page.click("[data-buy]")
-    # One unit is asked for without a body: receiving one is a third of what a refusal costs the shop.
-    assert asked.value.post_data is None
-    page.wait_for_url(AN_ORDER)
-
-    # When they pay on the payment page, and money takes its time
-    page.get_by_role("button", name="Pay CN¥19.00").click()
-    page.wait_for_url("**/address/")
-    expect(page.locator("main")).to_contain_text("The price includes delivery.")
-    fill_address(page)
-    page.get_by_role("button", name="Save and pay CN¥19.00").click()
-    press(page, "pay_slowly")
-
-    # Then the page they come back to says that it waits, and of itself that the order is paid
-    expect(page.locator(".order-state")).to_contain_text("We are waiting for your payment to be confirmed.")
-    assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
-    expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
-    expect(page.locator("#announcer")).to_have_text("Longjing tea: paid")
-    expect(page.locator(".order-state")).to_contain_text("We have received your payment. Thank you!")
-    expect(page.locator("#pay")).to_have_count(0)
-
-    # And the unit is sold, once, and the mail about it owed
-    assert Payment.objects.get().status == Payment.Status.CAPTURED
-    assert left_held_sold(item) == (4, 0, 1)
-    assert Mail.objects.get().kind == Mail.Kind.PAID
 
 
 def test_a_buyer_who_leaves_the_payment_page_goes_on_paying_by_keyboard_while_the_page_reads_itself_anew(
     live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:
     sign_in(page.context, buyer)
-    open_order(page, live_shop, order_to_pay(item, buyer))
+    order = order_to_pay(item, buyer)
+    open_order(page, live_shop, order)
     start_payment(page)
     page.wait_for_url("**/pay/simulated/*/")
     first = page.url
     page.get_by_role("link", name="Return to the shop without paying").click()
-    page.wait_for_url(AN_ORDER)
+    page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}/(\?payment=\w+)?$"))
     expect(page.locator(".order-state")).to_contain_text("You have not paid yet.")
     page.focus("#pay")
     with page.expect_response(lambda response: "hx-request" in response.request.headers):
@@ -83,25 +33,29 @@ def test_a_buyer_who_leaves_the_payment_page_goes_on_paying_by_keyboard_while_th
     page.keyboard.press("Enter")
     page.wait_for_url("**/pay/simulated/*/")
     assert page.url == first
+    # And where they are signed out meanwhile, the page leads to sign in.
+    open_order(page, live_shop, order)
+    page.context.clear_cookies(name="sessionid")
+    page.wait_for_url(re.compile(r"/accounts/login/\?next=/orders/"))
 
 
-def asks_for_address(page: Page, live_shop: str, product: Product) -> Locator:
-    """The page waits for the start of a sale, and its link leads to the form for an address."""
+def test_a_page_that_waits_for_the_start_asks_for_an_address_until_one_is_saved_in_another_tab(
+    live_shop: str, page: Page, buyer: User, product: Product
+) -> None:
+    # Given a page that waits for the start of a sale
     item = make_item(product, opens_in_seconds=300)
+    sign_in(page.context, buyer)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     page.click("[data-buy]")
     asked = page.locator("[data-outcome] a")
     expect(asked).to_have_text("Save a delivery address now, in a new tab, and pay at once afterwards.")
-    return asked
-
-
-def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
-    live_shop: str, page: Page, buyer: User, product: Product
-) -> None:
-    sign_in(page.context, buyer)
-    asked = asks_for_address(page, live_shop, product)
     with page.context.expect_page() as opened:
         asked.click()
+    # When it is seen again, and its question is under way while the address is saved
+    answers = HeldAnswers(page)
+    look_again = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(look_again)
+    answers.wait()
     form = opened.value
     form.select_option("[name=region]", "浙江省")
     form.select_option("select[name=city]", "杭州市")
@@ -112,8 +66,9 @@ def test_a_buyer_who_waits_for_the_start_saves_an_address_in_another_tab(
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_text("The address is saved.")).to_be_visible()
     form.close()
-    # The page still waits for the start, and asks no more.
-    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate(look_again)
+    answers.give()
+    # Then it still waits for the start, and asks no more
     expect(asked).to_have_count(0)
     expect(page.locator("[data-buy]")).to_contain_text("Waiting for the start")
     saved = Address.objects.get()
@@ -132,18 +87,3 @@ def test_a_province_that_is_chosen_before_the_scripts_have_come_has_its_cities(
     held[0].continue_()
     page.select_option("select[name=city]", "杭州市")
     page.select_option("select[name=district]", "西湖区")
-
-
-def test_an_address_that_is_saved_while_the_page_asks_is_heard_of(
-    live_shop: str, page: Page, buyer: User, product: Product
-) -> None:
-    sign_in(page.context, buyer)
-    asked = asks_for_address(page, live_shop, product)
-    answers = HeldAnswers(page)
-    look_again = "document.dispatchEvent(new Event('visibilitychange'))"
-    page.evaluate(look_again)
-    answers.wait()
-    Address.objects.create(user=buyer, is_default=True, **ADDRESS)
-    page.evaluate(look_again)
-    answers.give()
-    expect(asked).to_have_count(0)

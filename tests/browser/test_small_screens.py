@@ -41,28 +41,21 @@ def test_filters_open_above_the_products_and_sorting_needs_no_button(
         page.wait_for_url("**sort=price**")
 
 
-def test_the_button_of_a_sale_is_on_the_first_screen(
-    live_shop: str, browser: Browser, buyer: User, item: SaleItem
-) -> None:
-    with opened(browser, width=PHONE) as page:
-        sign_in(page.context, buyer)
-        page.goto(f"{live_shop}/sales/{item.sale_id}/")
-        expect(page.locator("[data-buy]")).to_be_in_viewport(ratio=1)
-
-
-def test_the_menu_of_the_account_shows_which_page_is_open(live_shop: str, browser: Browser, buyer: User) -> None:
-    with opened(browser, width=PHONE) as page:
-        sign_in(page.context, buyer)
-        page.goto(f"{live_shop}/accounts/data/")
-        expect(page.locator(".account-nav [aria-current]")).to_be_in_viewport(ratio=0.9)
-
-
-def test_an_invoice_shows_all_its_figures_and_the_header_its_name(
+def test_what_is_asked_for_is_on_the_first_screen_and_nothing_is_cut_off(
     live_shop: str, browser: Browser, buyer: User, item: SaleItem
 ) -> None:
     (order,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.PAID)
     with opened(browser, width=PHONE) as page:
         sign_in(page.context, buyer)
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        expect(page.locator("[data-buy]")).to_be_in_viewport(ratio=1)
+        name = page.locator(".brand span").bounding_box()
+        assert name is not None
+        assert name["width"] > 40
+        # The menu of the account shows which page is open.
+        page.goto(f"{live_shop}/accounts/data/")
+        expect(page.locator(".account-nav [aria-current]")).to_be_in_viewport(ratio=0.9)
+        # An invoice shows all its figures.
         page.goto(f"{live_shop}/orders/{order.number}/invoice/")
         cut = page.locator(".table-scroll").evaluate("box => box.scrollWidth - box.clientWidth")
         assert cut <= 0
@@ -72,8 +65,3 @@ def test_an_invoice_shows_all_its_figures_and_the_header_its_name(
         in_light = page.evaluate(COLOURS_OF_INVOICE)
         page.emulate_media(media="print", color_scheme="dark")
         assert page.evaluate(COLOURS_OF_INVOICE) == in_light
-        page.emulate_media(media="screen")
-        page.goto(f"{live_shop}/")
-        box = page.locator(".brand span").bounding_box()
-        assert box is not None
-        assert box["width"] > 40

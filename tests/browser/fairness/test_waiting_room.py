@@ -1,23 +1,16 @@
 """A waiting room in a browser: two tabs, one place, a call and a purchase; and the same without JavaScript."""
 
-import re
-from datetime import timedelta
-
 from django.contrib.auth.models import User
-from django.utils import timezone
 from django.utils.crypto import get_random_string
 from playwright.sync_api import Page, Request, Route, expect
 
-from seckill.models import SaleChange
 from shop.models import Product
 from tests.browser.conftest import NewPage, sign_in, width_of
 from tests.steps.guarding import guarded_by
 from tests.steps.shop import make_item, other_item
-from tests.steps.staff import change
 
 # The opening, the question that comes after it at a moment by chance, and the next sweep, on a busy machine.
 CALLED_MS = 60_000
-IN_THE_ROOM = re.compile("You are in the waiting room|It is your turn")
 
 
 def test_pages_wait_for_their_places_and_go_on_when_they_are_called_with_javascript_and_without(
@@ -71,27 +64,6 @@ def test_a_place_is_asked_for_again_and_a_proof_computed_before_it_is_given(
     expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
 
 
-def test_a_page_says_when_the_room_opens_and_asks_at_once_when_it_is_shown_again(
-    live_shop: str, page: Page, buyer: User, product: Product
-) -> None:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    early = other_item(opens_in_seconds=1800, has_room=True)
-    sign_in(page.context, buyer)
-    page.goto(f"{live_shop}/sales/{early.sale_id}/")
-    expect(page.locator("[data-room-headline]")).to_have_text("The waiting room is not open yet")
-    expect(page.locator("[data-room-lines]")).to_contain_text("It opens at")
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
-    hide = """hidden => {
-        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-        document.dispatchEvent(new Event("visibilitychange"));
-    }"""
-    page.evaluate(hide, True)
-    # Otherwise it asks ten seconds after its last question.
-    with page.expect_request("**/queue/", timeout=5_000):
-        page.evaluate(hide, False)
-
-
 def test_a_buyer_who_gets_a_new_place_by_keyboard_goes_on_where_the_page_says_it(
     live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
@@ -117,28 +89,23 @@ def test_a_buyer_who_gets_a_new_place_by_keyboard_goes_on_where_the_page_says_it
     expect(headline).to_be_focused()
 
 
-def test_a_room_that_was_closed_gives_places_again_when_the_end_of_the_sale_is_moved(
-    live_shop: str, page: Page, buyer: User, product: Product
-) -> None:
-    # Given a buyer in the room, who does not get in, and a sale that is ended
-    item = make_item(product, has_room=True)
-    sign_in(page.context, buyer)
-    page.route("**/passes/", lambda route: route.abort())
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    headline = page.locator("[data-room-headline]")
-    expect(headline).to_have_text(IN_THE_ROOM, timeout=CALLED_MS)
-    change(item, SaleChange.Kind.END_NOW)
-    expect(headline).to_have_text("The sale is over", timeout=CALLED_MS)
-    # When its end is moved, then the buyer is in the room again
-    change(item, SaleChange.Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
-    expect(headline).to_have_text(IN_THE_ROOM, timeout=CALLED_MS)
+HIDE = """hidden => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
-def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
+def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place_and_a_page_that_is_shown_again_asks_at_once(
     live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:
     item = make_item(product, opens_in_seconds=300, has_room=True)
+    early = other_item(opens_in_seconds=1800, has_room=True)
     sign_in(page.context, buyer)
+    # Before the room opens, the page says when it does.
+    page.goto(f"{live_shop}/sales/{early.sale_id}/")
+    headline = page.locator("[data-room-headline]")
+    expect(headline).to_have_text("The waiting room is not open yet")
+    expect(page.locator("[data-room-lines]")).to_contain_text("It opens at")
     answers: list[int] = []
     calls_of_me: list[Request] = []
     page.on("response", lambda answer: answers.append(answer.status) if answer.url.endswith("/queue/") else None)
@@ -150,9 +117,13 @@ def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place(
 
     page.route("**/queue/", exchange_the_token, times=1)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    expect(page.locator("[data-room-headline]")).to_have_text("You are in the waiting room", timeout=CALLED_MS)
+    expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS)
     # On a busy machine there may be a 503 between them.
     assert answers[0] == 403
     assert 201 in answers
     # One call brought the first token and what is the buyer's.
     assert len(calls_of_me) == 1
+    # And otherwise it asks ten seconds after its last question.
+    page.evaluate(HIDE, True)
+    with page.expect_request("**/queue/", timeout=5_000):
+        page.evaluate(HIDE, False)

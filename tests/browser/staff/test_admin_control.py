@@ -54,12 +54,7 @@ def test_the_preview_follows_typing_and_buyers_and_the_change_holds(
     item.refresh_from_db()
     assert item.quantity == 7
 
-
-def test_the_preview_of_a_new_end_and_of_a_new_limit(
-    live_shop: str, page: Page, shop_manager: User, product: Product
-) -> None:
-    item = make_item(product)
-    sign_in(page.context, shop_manager)
+    # And the previews of a new end and of a new limit follow too
     control = f"{live_shop}/admin/seckill/sale/{item.sale_id}/control"
     page.goto(f"{control}/move_end/")
     expect(page.locator("[data-after=value]")).to_be_empty()
@@ -69,7 +64,6 @@ def test_the_preview_of_a_new_end_and_of_a_new_limit(
     page.locator("#id_closes_at").fill("2020-01-02T03:04:00")
     expect(page.locator("[data-warning]")).to_contain_text("This time has passed: this change would be refused.")
     page.goto(f"{control}/units_per_buyer/{item.pk}/")
-    expect(page.locator("[data-after=value]")).to_be_empty()
     page.locator("#id_units").fill("4")
     expect(page.locator("[data-after=value]")).to_have_text("→ 4")
 
@@ -95,15 +89,9 @@ def test_the_page_of_a_sale_follows_its_phase_and_offers_what_can_be_done_now(
     expect(phase).to_have_text("paused")
     expect(page.locator("#journal-heading + ol")).to_contain_text("wrong price")
     expect(page.locator("#id_name_en")).to_have_value("Another name")
-
-
-def test_the_list_of_live_figures_follows_the_phase(
-    live_shop: str, page: Page, shop_manager: User, product: Product
-) -> None:
-    item = make_item(product)
-    sign_in(page.context, shop_manager)
+    # And so does the list of live figures
     page.goto(f"{live_shop}/admin/seckill/saleitem/")
     row = page.locator("#result_list tbody tr")
-    expect(row).to_contain_text("open")
+    expect(row).to_contain_text("paused")
     make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
     expect(row).to_contain_text("ended", timeout=10_000)
