@@ -26,7 +26,7 @@ from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from tests.hosts.private_network import HERE, need_network, private_network
 from tests.hosts.spread_store import SpreadStore
-from tests.hosts.web_hosts import Buyer, shop_on
+from tests.hosts.web_hosts import YES_ON_A_REPLICA, Buyer, shop_on
 from tests.own_store import as_reservation_store, running_replicated
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
@@ -121,8 +121,7 @@ def test_no_yes_is_lost_and_nothing_oversold(
         item = make_item(product, quantity=UNITS)
         passes = [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
         ports = [node.port for node in (*store.nodes, *store.watchers)]
-        environment = {"SECKILL_REDIS_URL": store.url, "SECKILL_YES_REPLICAS": "1", "SECKILL_YES_WAIT_MS": "300"}
-        with shop_on(network, server_directory, **environment):
+        with shop_on(network, server_directory, SECKILL_REDIS_URL=store.url, **YES_ON_A_REPLICA):
             crowd = Crowd([Buyer(network.addresses[name], item) for name in ("first", "second")], passes, rng=rng)
             with crowd.calling():
                 for _ in range(ROUNDS):

@@ -2,27 +2,24 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit
 
 from bench.faults.wire.proxy import Proxy
-from orders.models import Order
-from orders.repair.audit import audit
 from seckill.models import SaleItem
 from shop.local.environment import RunSettings
 from shop.local.process import Process, stop_processes
 from tests.hosts.private_network import PrivateNetwork
 from tests.live_shop import environment, named, wait_for_answer
-from tests.steps.buying import drained
 from tests.steps.caller import ask
-from tests.steps.store import left_held_sold
 
 # The bound of the API for every answer, with the time that a busy machine takes for it.
 ANSWER_SECONDS_MAX = 2.0
 PORT = 8000
+YES_ON_A_REPLICA = {"SECKILL_YES_REPLICAS": "1", "SECKILL_YES_WAIT_MS": "300"}
 
 # A call that is refused with 503 goes to the other host: a reservation may be repeated, since its pass names it.
 NGINX = """\
@@ -123,13 +120,3 @@ def shop_on(network: PrivateNetwork, directory: Path, **more_environment: str) -
         relay.stop()
         for process in started:
             print(f"--- {process.name}\n{process.last_lines(lines_max=40)}")
-
-
-def assert_all_sold(item: SaleItem, told: Mapping[str, str], *, units: int) -> None:
-    """As many buyers were told yes as there were units, and each of them has an order."""
-    assert list(told.values()).count("yes") == units
-    assert {word for word in told.values() if word != "yes"} == {"held_by_others"}
-    assert left_held_sold(item) == (0, units, 0)
-    drained(item)
-    assert Order.objects.count() == units
-    assert audit(item_id=item.pk).comparison.problem_count == 0
