@@ -3,8 +3,6 @@
 import threading
 import time
 from collections import Counter
-from typing import Any
-from urllib.request import urlopen
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,14 +14,10 @@ from seckill.live.answer_counts import AnswerCounts
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.background.process_counts import ProcessCounts
-from shop.http.endpoints import OTHER
 from shop.models import Product
-from tests.live_shop import SEVERAL_WEB_PROCESSES, live_web, status_of
 from tests.processes import wait_until
 from tests.steps.buying import new_buyers, reserve_by_api
-from tests.steps.caller import Caller
 from tests.steps.cast import PassFor
-from tests.steps.operating import answers_by_route
 from tests.steps.shop import make_item
 from tests.steps.staff import change
 from tests.steps.store import store_away
@@ -137,35 +131,3 @@ def test_without_the_cache_server_buyers_are_answered_and_counting_goes_on_after
     assert reserve_by_api(item.pk, pass_for(rival, item)).status_code == 201
     # A failed write is not repeated: it may have taken effect.
     assert counted(counts, item) == {"reserved": 1}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_web_processes_count_together_by_word_and_by_route(product: Product, pass_for: PassFor) -> None:
-    item = make_item(product, quantity=7)
-    with live_web(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
-        caller = Caller(url, item)
-        told: Counter[str] = Counter()
-        for buyer in new_buyers(60):
-            status, body = caller.reserve(pass_for(buyer, item))
-            told[Outcome.RESERVED if status == 201 else body["code"]] += 1
-        for path in (
-            *(f"/sales/{item.sale_id}/", f"/zh-hans/sales/{item.sale_id}/", "/admin/", "/no-such-page/17/"),
-            *(f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/", "/api/v1/orders/"),
-        ):
-            status_of(url + path)
-        assert told[Outcome.RESERVED] == 7
-        by_route = {"sale": 2, "api-live": 1, "api-sale-live": 1, "api-orders": 1, "admin": 1, OTHER: 1}
-        # Some by Django, and the others in the event loop, once it knows the headers.
-        by_route["api-reserve"] = 60
-        metrics = Client()
-        wait_until(lambda: counted_in_all(item).total() >= 60, seconds_max=30)
-        wait_until(lambda: answers_by_route(metrics).items() >= by_route.items(), seconds_max=30)
-        assert counted_in_all(item) == told
-        with urlopen(f"{url}/metrics") as answer:
-            text = answer.read().decode()
-    for word, count in told.items():
-        assert f'stampede_answers_total{{answer="{word}"}} {count}.0' in text
-
-
-def counted_in_all(item: SaleItem) -> Counter[Any]:
-    return +Counter(answer_counts.of_items([item.pk])[item.pk])

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # A request to the store may take 0.9 s. From then on, all know that it does not answer.
 KNOWN_SECONDS = 2.5
 # How long buyers ask a silent store.
-ASKING_SECONDS = 4
+ASKING_SECONDS = 3
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def ask(port: int, path: str, *, until_s: float, pass_text: str = "") -> list[tu
             body = json.dumps({"units": 1}) if pass_text else None
             client.request("POST" if pass_text else "GET", path, body=body, headers=headers)
             found.append((client.getresponse().status, time.monotonic() - began_s))
-        time.sleep(0.05)
+        time.sleep(0.2)
     return found
 
 
@@ -151,7 +151,7 @@ def crowd(caller: Caller, pass_text: str) -> Iterator[list[tuple[float, float, s
             began_s = time.monotonic()
             word = caller.reserve(pass_text)[1]["code"] if number % 2 else caller.live()["availability"]
             answers.append((began_s, time.monotonic() - began_s, word))
-            time.sleep(0.02)
+            time.sleep(0.1)
 
     threads = [Thread(target=ask, args=(number,)) for number in range(12)]
     for thread in threads:
