@@ -1,12 +1,9 @@
 """Workers and beat give signs of life: one that hangs gives none, and is restarted by its supervisor."""
 
 import os
-import signal
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -17,9 +14,6 @@ from shop.background import heartbeat, worker_heartbeat
 from shop.background.sweep_scheduler import SweepScheduler
 from shop.background.worker_heartbeat import HeartbeatStep
 from shop.celery import app
-from shop.local.process import stop_processes
-from tests.live_shop import ALL_QUEUES, live_processes
-from tests.processes import wait_until
 
 
 @pytest.fixture
@@ -77,32 +71,7 @@ def test_a_worker_that_waits_for_its_broker_is_alive(step: HeartbeatStep, monkey
     assert step.is_alive()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_worker_writes_its_file_but_not_while_it_is_frozen_and_says_when_it_stops(tmp_path: Path) -> None:
-    file = tmp_path / "heartbeat"
-    with live_processes(names=(ALL_QUEUES,), HEARTBEAT_FILE=str(file)) as (_url, processes):
-        worker = processes[ALL_QUEUES]
-        wait_until(file.exists, seconds_max=60)
-        wait_until(younger_than(file, file.stat().st_mtime), seconds_max=60)
-        assert worker.pid
-        os.kill(worker.pid, signal.SIGSTOP)
-        try:
-            frozen_at_s = file.stat().st_mtime
-            time.sleep(1.5 * heartbeat.INTERVAL_SECONDS)
-            assert file.stat().st_mtime == frozen_at_s
-        finally:
-            os.kill(worker.pid, signal.SIGCONT)
-        stop_processes(processes=[worker])
-        lines = worker.log_since_start().splitlines()
-    # Every line has a time, also those of the stop.
-    assert any("Warm shutdown" in line for line in lines)
-    assert [line for line in lines if not line.startswith("timestamp=")] == []
-
-
-def younger_than(file: Path, written_s: float) -> Callable[[], Any]:
-    return lambda: file.stat().st_mtime > written_s
-
-
-def test_a_process_of_a_pool_that_has_grown_is_replaced() -> None:
-    """In kilobytes. Two or three of them and their parent stay below the limit of their container."""
+def test_workers_share_what_they_have_loaded_and_a_process_that_has_grown_is_replaced() -> None:
+    assert app.conf.imports[-1] == "shop.background.worker_memory"
+    # In kilobytes. Two or three of them and their parent stay below the limit of their container.
     assert 100_000 < app.conf.worker_max_memory_per_child < 300_000

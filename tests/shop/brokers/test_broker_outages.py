@@ -3,30 +3,33 @@
 The broker is a real one: Redis behind Sentinel, where cache and sessions are lost with it, and RabbitMQ.
 """
 
+import email
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 from celery import Celery
 
-from orders.models import Order
+from orders.life import lifecycle
+from orders.models import Mail, Order, OrderStatus
 from orders.repair.audit import audit
-from seckill.models import SaleItem
 from seckill.outbox import doorbell
 from shop.celery import messages_waiting
 from shop.configuration.message_broker import broker_settings
-from shop.local.process import Process
+from shop.local.process import Process, stop_processes
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.models import Product
 from tests.embedded_servers import temporary_server_directory
-from tests.live_shop import live_processes
+from tests.live_shop import ALL_QUEUES, live_processes
 from tests.own_store import running_replicated
 from tests.processes import wait_until
 from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
-from tests.steps.buying import new_buyers
+from tests.steps.buying import let_deadlines_pass, new_buyers, with_address
 from tests.steps.caller import Caller
 from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,13 +37,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ANSWER_SECONDS_MAX = 2.0
 ORDER_SECONDS_MAX = 60.0
 FAILOVER_SECONDS_MAX = 30.0
-BUYERS = 60
+BUYERS = 40
 
 
 class Broker(Protocol):
-    """A broker of a test. `environment` is that of the shop's processes."""
+    """A broker of a test. `environment` is that of the shop's processes, of which `beats` are started in the middle."""
 
     environment: dict[str, str]
+    beats: tuple[str, ...]
 
     def lose(self) -> None:
         """kill -9."""
@@ -49,6 +53,9 @@ class Broker(Protocol):
 
 
 class SentinelBroker:
+    # As on two hosts.
+    beats = ("beat-1", "beat-2")
+
     def __init__(self, store: SentinelStore) -> None:
         self.store = store
         # Not named for Celery: the broker is where the cache is.
@@ -63,6 +70,8 @@ class SentinelBroker:
 
 
 class RabbitBroker:
+    beats = ("beat",)
+
     def __init__(self, server: RabbitServer) -> None:
         self.server = server
         self.environment = {"CELERY_BROKER_URL": server.url}
@@ -128,35 +137,66 @@ def test_a_rabbitmq_that_hangs_costs_the_buyer_nothing_and_is_told_later(
 
 
 def test_the_doorbell_reaches_a_worker_and_reservations_go_on_without_the_broker(
-    broker: Broker, product: Product, pass_for: Callable[..., str]
+    broker: Broker, product: Product, pass_for: Callable[..., str], tmp_path: Path
 ) -> None:
-    with live_processes(names=("web", "worker"), **broker.environment) as (url, processes):
-        item = make_item(product, quantity=BUYERS)
-        caller, passes = Caller(url, item), [pass_for(buyer, item) for buyer in new_buyers(BUYERS)]
+    heartbeat = tmp_path / "heartbeat"
+    variables = {"EMAIL_URL": f"filemail:///{tmp_path}/mails", "HEARTBEAT_FILE": str(heartbeat), **broker.environment}
+    with live_processes(names=("web", ALL_QUEUES), **variables) as (url, processes):
+        item, buyers = make_item(product, quantity=BUYERS), new_buyers(BUYERS)
+        with_address(*buyers)
+        caller, passes = Caller(url, item), [pass_for(buyer, item) for buyer in buyers]
         # Without beat, only the doorbell says what there is to do.
         for count, text in enumerate(passes[:5], start=1):
             assert told_yes(caller, text)
-            wait_until(lambda count=count: orders_of(item) == count, seconds_max=ORDER_SECONDS_MAX)  # type: ignore[misc]
+            wait_until(lambda count=count: Order.objects.count() == count, seconds_max=ORDER_SECONDS_MAX)  # type: ignore[misc]
         assert caller.call("GET", "/readyz")[0] == 200
         if isinstance(broker, RabbitBroker):
             assert all(broker.server.has_queue(name) for name in ("drain", "expiry", "celery"))
             assert all(broker.server.is_quorum_queue(name) for name in ("drain", "expiry", "celery"))
             # One of those for delayed messages, of which Celery would declare 28.
             assert not broker.server.has_queue("celery_delayed_0")
-        with live_processes(names=("beat",), **broker.environment) as (_url, beat):
+        with live_processes(names=broker.beats, **variables) as (_url, beats):
             broker.lose()
-            told = [told_yes(caller, text) for text in passes[5:40]]
+            told = [told_yes(caller, text) for text in passes[5:25]]
             broker.bring_back()
-            told += [told_yes(caller, text) for text in passes[40:]]
+            told += [told_yes(caller, text) for text in passes[25:]]
             assert all(told)
 
             def all_are_orders() -> bool:
-                as_under_a_supervisor({**processes, **beat})
-                return orders_of(item) == BUYERS
+                as_under_a_supervisor({**processes, **beats})
+                return Order.objects.count() == BUYERS
 
             wait_until(all_are_orders, seconds_max=ORDER_SECONDS_MAX)
-        assert audit(item_id=item.pk).comparison.problem_count == 0
+            if len(beats) == 2:
+                assert_one_beat_suffices_and_two_double_nothing(beats, tmp_path / "mails")
+            heartbeat.unlink()
+            wait_until(heartbeat.exists, seconds_max=ORDER_SECONDS_MAX)
+        worker = processes[ALL_QUEUES]
+        stop_processes(processes=[worker])
+        lines = worker.log_since_start().splitlines()
+    # Every line has a time, also those of the stop.
+    assert any("Warm shutdown" in line for line in lines)
+    assert [line for line in lines if not line.startswith("timestamp=")] == []
+    paid = Order.objects.filter(status=OrderStatus.PAID).count()
+    held = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).count()
+    assert left_held_sold(item) == (BUYERS - held - paid, held, paid)
+    assert audit(item_id=item.pk).comparison.problem_count == 0
 
 
-def orders_of(item: SaleItem) -> int:
-    return Order.objects.filter(lines__sale_item=item).count()
+def assert_one_beat_suffices_and_two_double_nothing(beats: dict[str, Process], mails: Path) -> None:
+    """Some orders are paid, the others expire after one of the beats was killed, and a mail about each is sent once."""
+    paid = [order.pk for order in Order.objects.order_by("pk")[:10] if lifecycle.pay(order_id=order.pk)]
+    beats["beat-1"].kill()
+    let_deadlines_pass()
+    expired = Order.objects.filter(status=OrderStatus.EXPIRED)
+    wait_until(lambda: expired.count() == BUYERS - len(paid), seconds_max=ORDER_SECONDS_MAX)
+    wait_until(lambda: not Mail.objects.filter(sent_at=None).exists(), seconds_max=ORDER_SECONDS_MAX)
+    wait_until(lambda: not Order.objects.filter(settled_at=None).exists(), seconds_max=ORDER_SECONDS_MAX)
+    sent = [email.message_from_string(text)["Message-ID"] for text in mails_in(mails)]
+    assert len(sent) == len(set(sent)) == Mail.objects.count() == BUYERS
+
+
+def mails_in(directory: Path) -> list[str]:
+    """The mails that Django's backend has written, several to a file."""
+    texts = [path.read_text() for path in directory.iterdir()]
+    return [part.strip() for text in texts for part in text.split("-" * 79) if part.strip()]
