@@ -1,7 +1,4 @@
-"""A rush of real processes: exactly as many yeses as units, and exactly as many pass as a limit allows.
-
-The processes are started once for all tests: each imports the whole shop.
-"""
+"""A rush of real processes: exactly as many yeses as units, and exactly as many pass as a limit allows."""
 
 import time
 from collections import Counter
