@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 WRITES = re.compile(r'^(INSERT INTO|UPDATE|DELETE FROM) "(?!django_session|usersessions_)')
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Shop:
     """Something for each action. Orders are named for what can be done with them."""
 
@@ -83,7 +83,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     orders = [order_of(item, buyer) for buyer in buyers]
     for order in orders[1:]:
         assert lifecycle.pay(order_id=order.pk)
-    to_pay, to_send, to_complete, to_pay_back, to_look_at = orders
+    _to_pay, to_send, to_complete, to_pay_back, to_look_at = orders
     assert lifecycle.ship(order_id=to_complete.pk)
     assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
@@ -104,16 +104,12 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         ShippingMethod.objects.create(code="post", name="Post"),
     )
     return Shop(
-        boss=boss,
-        item=item,
-        paused=paused,
-        alone_paused=alone,
-        draft=draft,
-        to_pay=to_pay,
-        to_send=to_send,
-        to_complete=to_complete,
-        to_pay_back=to_pay_back,
-        to_look_at=to_look_at,
+        boss,
+        item,
+        paused,
+        alone,
+        draft,
+        *orders,
         of_unknown_payment=event_of_another_shop(hours_ago=2),
         of_guest=of_guest,
         asked=ApprovalRequest.objects.create(
@@ -429,14 +425,6 @@ def deletions() -> list[Action]:
 
 
 @pytest.fixture
-def person(client: Client) -> User:
-    """Signed in; the tests give the rights."""
-    person = employee()
-    client.force_login(person)
-    return person
-
-
-@pytest.fixture
 def permissions(db: None) -> dict[str, int]:
     """All that there are, by their names."""
     rows = Permission.objects.values_list("content_type__app_label", "codename", "pk")
@@ -444,29 +432,29 @@ def permissions(db: None) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_without_its_permission_an_action_is_refused_to_who_has_all_others(
-    client: Client, shop: Shop, person: User, permissions: dict[str, int]
+@pytest.mark.usefixtures("_refusals_without_page")
+def test_an_action_is_taken_with_its_permissions_alone_and_refused_without_one_of_them(
+    client: Client, shop: Shop, permissions: dict[str, int]
 ) -> None:
-    allowed = []
-    for action in [*TABLE, *deletions()]:
-        for choice in action.needs:
-            person.user_permissions.set(pk for name, pk in permissions.items() if name not in choice)
-            if action.takes_effect(client, shop):
-                allowed.append((action.name, choice))
-    assert allowed == []
-
-
-@pytest.mark.slow
-def test_with_its_permissions_alone_an_action_is_taken(
-    client: Client, shop: Shop, person: User, permissions: dict[str, int]
-) -> None:
+    actions, person = [*TABLE, *deletions()], employee()
+    client.force_login(person)
     refused = []
-    for action in [*TABLE, *deletions()]:
+    for action in actions:
         for names in product_of(*action.needs):
             person.user_permissions.set({permissions[name] for name in names})
             if not action.takes_effect(client, shop):
                 refused.append((action.name, names))
     assert refused == []
+    allowed = []
+    person.user_permissions.set(permissions.values())
+    for action in actions:
+        for choice in action.needs:
+            pks = [permissions[name] for name in choice]
+            person.user_permissions.remove(*pks)
+            if action.takes_effect(client, shop):
+                allowed.append((action.name, choice))
+            person.user_permissions.add(*pks)
+    assert allowed == []
 
 
 def test_rows_are_edited_with_their_own_permissions_alone(permissions: dict[str, int]) -> None:
