@@ -44,9 +44,7 @@ def hosts(django_db_setup: None) -> Iterator[list[str]]:
         yield [first, second]
 
 
-def test_two_hosts_count_together_by_word_and_by_route(
-    hosts: list[str], product: Product, pass_for: PassFor
-) -> None:
+def test_two_hosts_count_together_by_word_and_by_route(hosts: list[str], product: Product, pass_for: PassFor) -> None:
     """The first test: what others have asked would be counted meanwhile."""
     item = make_item(product, quantity=7)
     callers = [Caller(url, item) for url in hosts]
