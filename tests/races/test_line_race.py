@@ -25,7 +25,7 @@ from tests.own_store import as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 from tests.steps.at_once import at_once
 
-ROUNDS = int(os.environ.get("LINE_ROUNDS", "60"))
+ROUNDS = int(os.environ.get("LINE_ROUNDS", "40"))
 # Every so many rounds the store is killed in the middle.
 KILLED_EVERY = 20
 PER_BUYER_MAX = 3

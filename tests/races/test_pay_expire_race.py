@@ -33,7 +33,7 @@ from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RACES = int(os.environ.get("PAY_EXPIRE_RACES", "160"))
+RACES = int(os.environ.get("PAY_EXPIRE_RACES", "100"))
 LANES = 4
 # Orders that are made at once; there are as many units as orders, so that all late money could be kept.
 ROUND = 200
@@ -98,7 +98,7 @@ def race(orders: list[Order], tally: Counter[str]) -> None:
         while not over.is_set():
             lifecycle.expire_overdue(batch_max=5)
             # Leaves the lanes some of the two cores; hundreds of times as often as beat does it, still.
-            time.sleep(0.002)
+            time.sleep(0.004)
 
     lanes = [threading.Thread(target=run_and_close(partial(bring_money, lane))) for lane in range(LANES)]
     sweeps = [threading.Thread(target=run_and_close(expire)) for _ in range(2)]

@@ -76,9 +76,9 @@ def test_a_batch_of_expired_orders_writes_each_variant_once(buyer: User) -> None
             assert lifecycle.expire_overdue() == count
         return sum("shop_variant" in statement["sql"] for statement in statements)
 
-    assert statements_to_expire(20) == statements_to_expire(2)
+    assert statements_to_expire(8) == statements_to_expire(2)
     assert units_in(tea) == (100, 0, 0)
-    assert Order.objects.filter(status="expired").count() == 22
+    assert Order.objects.filter(status="expired").count() == 10
 
 
 def is_locked(variant: Variant) -> bool:
@@ -153,7 +153,7 @@ def statements_of_import(client: Client, page: str, rows: list[dict[str, str]], 
 
 
 def test_an_import_of_products_locks_them_at_its_end_and_its_preview_not_at_all(as_manager: Client) -> None:
-    for number in range(24):
+    for number in range(16):
         goods(f"tea-{number}")
     rows = exported(as_manager, PRODUCTS)
     renamed = [row | {"name_en": f"{row['name_en']} of spring"} for row in rows]
@@ -170,8 +170,8 @@ def test_an_import_of_products_locks_them_at_its_end_and_its_preview_not_at_all(
 
     assert not writing(in_preview)
     assert writing(in_import)[-1] - writing(in_import)[0] < 12
-    assert Product.objects.filter(name_en__endswith=" of spring").count() == 24
-    assert Product.history.filter(name_en__endswith=" of spring").count() == 24  # type: ignore[attr-defined]
+    assert Product.objects.filter(name_en__endswith=" of spring").count() == 16
+    assert Product.history.filter(name_en__endswith=" of spring").count() == 16  # type: ignore[attr-defined]
     for typed in ("spring", "new"):
         assert found_among(SearchEntry.objects.all(), typed).entries.exists(), typed
 
@@ -221,16 +221,16 @@ def test_an_import_locks_the_stock_for_a_few_statements_and_its_preview_not_at_a
         goods(f"tea-{number}")
     four = [row | change for row in exported(as_manager, page, table=table)]
     first = statements_of_import(as_manager, page, four, table)
-    for number in range(4, 24):
+    for number in range(4, 14):
         goods(f"tea-{number}")
     many = [
         row | change | ({"price": "66.00"} if "price" in row else {}) for row in exported(as_manager, page, table=table)
     ]
-    assert len(many) == 24
+    assert len(many) == 14
     preview, short = statements_of_import(as_manager, page, many, table)
     assert (first[0], preview) == (0, 0)
     assert short <= first[1]
     if "price" in change:
         assert set(Variant.objects.values_list("price_minor", flat=True)) == {6600}
     else:
-        assert sorted(Variant.objects.values_list("available", flat=True)) == [13] * 20 + [16] * 4
+        assert sorted(Variant.objects.values_list("available", flat=True)) == [13] * 10 + [16] * 4

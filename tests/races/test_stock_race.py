@@ -31,7 +31,7 @@ def test_the_journal_agrees_with_the_counters_after_random_steps_of_many_threads
 
     def work(seed: int) -> None:
         chance = random.Random(seed)
-        for _ in range(40):
+        for _ in range(15):
             random_step(chance, (tea, cup))
 
     at_once([partial(work, seed) for seed in range(THREADS)])
@@ -62,18 +62,18 @@ def test_saving_a_product_while_its_units_move_loses_no_unit(shop_manager: User)
     def save() -> None:
         client = Client()
         client.force_login(shop_manager)
-        for number in range(15):
+        for number in range(5):
             page = saved_page(product, price_minor=f"{90 + number}.00")
             assert client.post(admin_page(product), page).status_code == 302
 
     def buy() -> None:
-        for _ in range(UNITS):
+        for _ in range(UNITS // 2):
             move(kind=Kind.SOLD_LATE, units_of={variant_of(product).pk: 1})
 
     at_once([save, buy])
     variant = variant_of(product)
-    assert units_in(variant) == journal_of(variant) == (0, 0, UNITS)
-    assert variant.price_minor == 10400
+    assert units_in(variant) == journal_of(variant) == (UNITS // 2, 0, UNITS // 2)
+    assert variant.price_minor == 9400
 
 
 def random_step(chance: random.Random, variants: tuple[int, int]) -> None:
