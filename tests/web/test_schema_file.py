@@ -1,8 +1,5 @@
 """The OpenAPI file is made once in each process, whoever asks for it and how."""
 
-import os
-import subprocess
-import sys
 from unittest import mock
 
 import pytest
@@ -10,30 +7,7 @@ import yaml
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-# The status of each of four calls that a new process gets at once.
-FOUR_AT_ONCE = """
-import django
-django.setup()
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-from django.test import Client
-together = Barrier(4)
-def ask(_number):
-    together.wait()
-    return Client(raise_request_exception=False).get("/api/schema/", headers={"host": "localhost"}).status_code
-# A process is warm before it takes calls.
-Client().get("/healthz", headers={"host": "localhost"})
-with ThreadPoolExecutor(4) as threads:
-    print(*threads.map(ask, range(4)))
-"""
-
-
-def test_a_new_process_answers_four_calls_at_once() -> None:
-    environment = {**os.environ, "LOG_LEVEL": "CRITICAL"}
-    argv = [sys.executable, "-c", FOUR_AT_ONCE]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.split() == ["200"] * 4
-
+from web.api_docs import schema_file
 
 def test_the_file_is_made_once_for_all_hosts_languages_and_queries(client: Client) -> None:
     client.get("/api/schema/")
@@ -42,6 +16,14 @@ def test_the_file_is_made_once_for_all_hosts_languages_and_queries(client: Clien
             for query in ("", "?lang=zh-hans", "?version=7", "?x=1"):
                 assert client.get(f"/api/schema/{query}", headers=headers).status_code == 200
     assert made.call_count == 0
+
+
+def test_it_is_not_made_for_several_calls_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generator loads its parts at the first file, and fails where two threads do."""
+    seen: list[bool] = []
+    monkeypatch.setattr(schema_file, "file_in", lambda form: seen.append(schema_file.making.locked()) or form.encode())
+    assert client.get("/api/schema/").status_code == 200
+    assert seen == [True]
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json"])
