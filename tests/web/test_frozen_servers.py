@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Event
 
@@ -12,7 +12,7 @@ import pytest
 from bench.faults.wire.proxy import Proxy
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.live_shop import live_web
+from tests.live_shop import live_processes, status_of
 from tests.processes import wait_until
 from tests.steps.buying import new_buyers
 from tests.steps.caller import ask
@@ -37,7 +37,13 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shop(django_db_setup: None) -> Iterator[Shop]:
-    with ways_to_servers() as proxy, live_web(**through(proxy, *VARIABLES)) as url:
+    """It comes up while the reservation store is silent, as after a power failure."""
+    with ways_to_servers() as proxy, ExitStack() as running:
+        with frozen(proxy, "reservation_store"):
+            web = live_processes(names=("web",), probe="/healthz", **through(proxy, *VARIABLES))
+            url, _processes = running.enter_context(web)
+            assert status_of(f"{url}/products/") == 200
+        wait_until(lambda: status_of(f"{url}/readyz") == 200, seconds_max=30)
         yield Shop(url, proxy)
 
 

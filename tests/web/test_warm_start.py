@@ -15,12 +15,12 @@ from django.db import connection, transaction
 from seckill.store import scripts
 from seckill.store.pipeline.asking import Pipelines
 from shop.models import Product
-from tests.live_shop import live_processes, live_web, status_of
-from tests.own_store import as_reservation_store, running, silent_server
+from tests.live_shop import live_web, status_of
+from tests.own_store import as_reservation_store, running
 from tests.steps.shop import make_item
 from web.lanes import Lane
 from web.shells import Asked
-from web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
+from web.warm_start import OpenSales, WarmStart, own_host
 
 # With a margin for a busy machine.
 SOON_SECONDS = 5.0
@@ -111,10 +111,6 @@ def test_a_server_that_never_answers_keeps_no_process_out(silent: str) -> None:
     assert asyncio.run(run()) < SOON_SECONDS
 
 
-def test_pages_of_all_languages_begin_with_the_home_page() -> None:
-    assert pages_in_all_languages([]) == ["/", "/zh-hans/"]
-
-
 def test_the_host_is_one_that_django_accepts(settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["shop.example", "127.0.0.1"]
     settings.SHOP_URL = "https://shop.example"
@@ -140,16 +136,6 @@ def test_a_process_that_answers_has_its_connections_scripts_snapshots_and_pages(
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("LOCK TABLE seckill_sale, seckill_saleitem IN ACCESS EXCLUSIVE MODE")
                 assert status_of(f"{url}/sales/{item.sale_id}/") == 200
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_process_comes_up_while_the_reservation_store_is_silent(product: Product) -> None:
-    make_item(product)
-    with silent_server() as port:
-        reservations = f"redis://127.0.0.1:{port}/0"
-        with live_processes(names=("web",), probe="/healthz", SECKILL_REDIS_URL=reservations) as (shop, _processes):
-            assert status_of(f"{shop}/healthz") == 200
-            assert status_of(f"{shop}/products/{product.slug}/") == 200
 
 
 def test_a_full_collection_passes_over_objects_that_were_loaded_at_the_start() -> None:
