@@ -21,13 +21,13 @@ from web.reservations import snapshots as snapshots_module
 from web.reservations.item_reading import understood
 from web.reservations.snapshots import PORTION_ITEMS, Snapshot
 
-ITEMS = 600
+ITEMS = 3 * PORTION_ITEMS
 BUYERS = 20
 
 
 @pytest.fixture
 def watched(store: Any) -> SnapshotsByHand:
-    """Six hundred items that are sold out, and known."""
+    """Hundreds of items, some of which are sold out, and known."""
     terms = Terms(BUYERS, now_ms() - 1000, now_ms() + 3_600_000, 900_000, 2, 1900, "CNY")
     snapshots = SnapshotsByHand()
     for item_id in range(1, ITEMS + 1):
@@ -42,42 +42,31 @@ def watched(store: Any) -> SnapshotsByHand:
     return snapshots
 
 
-def test_only_items_that_changed_are_parsed(
+def test_portions_that_changed_are_read_and_items_that_changed_are_parsed(
     watched: SnapshotsByHand, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parsed: list[Any] = []
+    """A portion in which nothing changed is compared as bytes."""
+    seen: list[str] = []
 
-    def counted(answers: Any, *, incarnation: bytes) -> Any:
-        parsed.append(1)
+    def read(raw: bytes) -> list[Any]:
+        seen.append("portion")
+        return parsed(raw)
+
+    def parse(answers: Any, *, incarnation: bytes) -> Any:
+        seen.append("item")
         return understood(answers, incarnation=incarnation)
 
-    monkeypatch.setattr(snapshots_module, "understood", counted)
+    monkeypatch.setattr(portions, "parsed", read)
+    monkeypatch.setattr(snapshots_module, "understood", parse)
     watched.refresh_all(times=3)
-    assert parsed == []
+    assert seen == []
     store.hset(keys_of(7).item, "state", "paused")
     watched.refresh_all()
-    assert parsed == [1]
+    assert seen == ["portion", "item"]
     snapshot = watched.find(7)
     assert isinstance(snapshot, Snapshot)
     assert snapshot.counters is not None
     assert snapshot.counters.state == "paused"
-
-
-def test_a_portion_in_which_nothing_changed_is_compared_as_bytes(
-    watched: SnapshotsByHand, store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[bytes] = []
-
-    def counted(raw: bytes) -> list[Any]:
-        read.append(raw)
-        return parsed(raw)
-
-    monkeypatch.setattr(portions, "parsed", counted)
-    watched.refresh_all(times=3)
-    assert read == []
-    store.hset(keys_of(7).item, "left", "3")
-    watched.refresh_all()
-    assert len(read) == 1
 
 
 @pytest.mark.parametrize(
@@ -120,14 +109,7 @@ def test_a_server_that_cannot_answer_is_said_at_once(sent: bytes, kind: type[Exc
         read_portion(mock.Mock(connection_pool=pool), [(1, 1)], clock_s=time.monotonic)
 
 
-def test_portions_have_clocks_of_their_own(watched: SnapshotsByHand) -> None:
-    """So that the last item of many is not older than the first by the time that all of them take."""
-    watched.refresh(list(watched._asked_s))
-    clocks = [watched._snapshots[item_id].clock for item_id in range(1, ITEMS + 1)]
-    assert len({id(clock) for clock in clocks}) == ITEMS // PORTION_ITEMS
-
-
-def test_six_hundred_items_are_read_in_six_round_trips_with_four_commands_each_that_are_packed_once(
+def test_items_are_read_in_few_round_trips_with_four_commands_each_that_are_packed_once(
     watched: SnapshotsByHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted, since a time that a test asserts is missed on a busy machine. Before, an item had six commands."""
@@ -144,3 +126,6 @@ def test_six_hundred_items_are_read_in_six_round_trips_with_four_commands_each_t
     assert portions.commands_for.cache_info().misses == packed_before
     # Each command begins with the number of its words.
     assert len(re.findall(rb"(?m)^\*\d+\r$", portions.commands_for(7, 1))) == 4
+    # Each portion has a clock: the last item of many is not older than the first by the time that all of them take.
+    clocks = [watched._snapshots[item_id].clock for item_id in range(1, ITEMS + 1)]
+    assert len({id(clock) for clock in clocks}) == ITEMS // PORTION_ITEMS
