@@ -9,6 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from web.api_docs import schema_file
 
+
 def test_the_file_is_made_once_for_all_hosts_languages_and_queries(client: Client) -> None:
     client.get("/api/schema/")
     with mock.patch.object(SchemaGenerator, "get_schema") as made:
