@@ -6,7 +6,6 @@ the answer is put together from the room's figures. The arrivals that ask are no
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -52,8 +51,7 @@ class ReadRoom:
 class Rooms:
     """The latest snapshot of each room that is asked for. Used from one event loop; reading has a thread."""
 
-    def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._clock_s = clock_s
+    def __init__(self) -> None:
         self._asked_s: dict[int, float] = {}
         self._read: dict[int, ReadRoom] = {}
         self._reader = LazyThread(self._refresh_while_asked, name="rooms")
@@ -61,12 +59,12 @@ class Rooms:
     def watch(self, sale_id: int) -> None:
         """Read the room from now on, as long as calls for it come."""
         if sale_id in self._asked_s or len(self._asked_s) < ROOMS_MAX:
-            self._asked_s[sale_id] = self._clock_s()
+            self._asked_s[sale_id] = time.monotonic()
             self._reader.wake()
 
     def answer(self, token: PlaceToken) -> bytes | None:
         """The body of the view's answer; None if the view must give it."""
-        now_s, read = self._clock_s(), self._read.get(token.sale_id)
+        now_s, read = time.monotonic(), self._read.get(token.sale_id)
         if read is None or now_s - read.clock.sent_s > AGE_SECONDS_MAX:
             return None
         self._asked_s[token.sale_id] = now_s
@@ -85,7 +83,7 @@ class Rooms:
             threading.Event().wait(INTERVAL_SECONDS)
 
     def _asked_lately(self) -> list[int]:
-        since_s = self._clock_s() - ASKED_SECONDS
+        since_s = time.monotonic() - ASKED_SECONDS
         for sale_id, asked_s in list(self._asked_s.items()):
             if asked_s < since_s:
                 self._asked_s.pop(sale_id, None)
@@ -95,7 +93,7 @@ class Rooms:
     def refresh(self, sale_ids: list[int]) -> None:
         """Read these rooms. One that cannot be read is left to the view."""
         for sale_id in sale_ids:
-            sent_s = self._clock_s()
+            sent_s = time.monotonic()
             try:
                 room = read_room(sale_id=sale_id)
             except StoreUnreachable:
@@ -107,7 +105,7 @@ class Rooms:
             if room is None:
                 self._read.pop(sale_id, None)
             else:
-                clock = Clock(sent_s, self._clock_s(), room.now_ms)
+                clock = Clock(sent_s, time.monotonic(), room.now_ms)
                 # A room's first place takes milliseconds: here, so that the event loop does not wait for it.
                 room.place(0)
                 self._read[sale_id] = ReadRoom(room, clock, RoomTexts(room, now_ms=room.now_ms))

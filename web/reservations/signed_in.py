@@ -5,7 +5,6 @@ remembered for a second. That is safe: a pass only permits to ask, and the scrip
 """
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -39,8 +38,7 @@ ITEMS_MAX = 1_000
 class SignedInCalls:
     """Called from many threads."""
 
-    def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self._clock_s = clock_s
+    def __init__(self) -> None:
         # For each item: its sale, and until when that is remembered. The sale has no other fields than its times.
         self._sales: dict[int, tuple[float, Sale]] = {}
 
@@ -90,7 +88,7 @@ class SignedInCalls:
 
     def _sale_of(self, item_id: int) -> Sale | None:
         """The item's sale with its times and rules alone. None if buyers may not see the item."""
-        now_s, remembered = self._clock_s(), self._sales.get(item_id)
+        now_s, remembered = time.monotonic(), self._sales.get(item_id)
         if remembered is not None and now_s < remembered[0]:
             return remembered[1]
         sale = find_sale_times(item_id)
