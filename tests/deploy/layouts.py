@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.programs import DEPLOY, check, program
+from tests.deploy.programs import DEPLOY, ROOT, check, program
 from tests.deploy.unit_files import read_unit, values_of
 
 Commands = dict[str, list[str]]
@@ -82,6 +82,12 @@ def read_environment_file(path: Path) -> dict[str, str]:
     lines = path.read_text().splitlines() if path.exists() else []
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {name: value.strip('"') for name, _, value in pairs}
+
+
+def readme_commands() -> list[str]:
+    """The lines of README, "Deploying"."""
+    section = (ROOT / "README.md").read_text().partition("\n## Deploying\n")[2]
+    return str(re.findall(r"```\n(.*?)```", section, flags=re.S)[0]).splitlines()
 
 
 LAYOUTS = {"compose": compose_commands, "kubernetes": kubernetes_commands, "systemd": systemd_commands}

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -15,7 +16,7 @@ from django.urls import URLResolver, get_resolver, resolve
 from shop.background.queued_tasks import QUEUES
 from shop.celery import app
 from shop.languages.page_language import OTHER_LANGUAGES
-from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
+from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file, readme_commands
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of
 from web.addresses import ITEM_CALL, LIVE, PUBLIC_PAGE, RESERVE, STATUS
@@ -77,20 +78,16 @@ def help_of(*program: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)).stdout
 
 
-@each_layout
-def test_the_options_of_workers_are_known_to_celery(layout: str) -> None:
-    options = {word for words in workers(LAYOUTS[layout]()) for word in words if word.startswith("--")}
-    help_text = help_of("celery", "-A", "shop", "worker")
-    assert options
-    assert all(option in help_text for option in options)
-
-
-@each_layout
-def test_the_options_of_web_servers_are_known_to_granian(layout: str) -> None:
-    words = [word for words in LAYOUTS[layout]().values() if words[0] == "granian" for word in words]
-    options = {word for word in words if word.startswith("--")}
-    help_text = help_of("granian")
-    assert all(option in help_text for option in options)
+def test_the_options_of_all_layouts_and_the_readme_are_known_to_celery_and_granian() -> None:
+    commands = [words for layout in LAYOUTS.values() for words in layout().values()]
+    commands += [shlex.split(line, comments=True) for line in readme_commands()]
+    for helped, start in (("celery -A shop worker", "celery -q -A shop worker"), ("granian", "granian")):
+        options = {
+            word for words in commands if " ".join(words).startswith(start) for word in words if word.startswith("--")
+        }
+        assert len(options) > 1
+        help_text = help_of(*helped.split())
+        assert [option for option in options if option not in help_text] == []
 
 
 def variables() -> dict[str, set[str]]:

@@ -1,7 +1,6 @@
-"""The commands of README, "Deploying", word for word in a fresh copy: both languages, and no process lost for good."""
+"""The commands of README, "Deploying", in a fresh copy: both languages, and no web process lost for good."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -13,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from shop.local.ports import free_port
-from shop.local.process import Process, stop_processes
+from shop.local.process import Process
+from tests.deploy.layouts import readme_commands
 from tests.deploy.programs import ROOT
 from tests.live_shop import START_SECONDS, environment, listeners
 from tests.processes import command_line, descendants, wait_until
@@ -22,25 +22,22 @@ from tests.steps.operating import real_shop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SERVERS = ("granian", "celery")
-WEB_PROCESSES = 4
-
-
-def commands() -> list[str]:
-    section = (ROOT / "README.md").read_text().partition("\n## Deploying\n")[2]
-    return str(re.findall(r"```\n(.*?)```", section, flags=re.S)[0]).splitlines()
+# Of the four that the README has: each imports the whole shop.
+WEB_PROCESSES = 2
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What somebody has who clones the repository: files that git knows, and none that were made since.
+    """What somebody has who clones the repository, without the tests: files that git knows, and none made since.
 
     With what Python has compiled of them, which is valid for files of the same age.
     """
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     copy = tmp_path / "stampede"
-    for name in filter(None, listed.stdout.split("\0")):
+    for name in listed.stdout.split("\0"):
+        if not name or name.startswith("tests/"):
+            continue
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name)
         if name.endswith(".py") and (compiled := Path(cache_from_source(ROOT / name))).exists():
@@ -63,12 +60,11 @@ def variables(tmp_path: Path) -> Mapping[str, str]:
 
 
 @pytest.fixture
-def servers(folder: Path, variables: Mapping[str, str], tmp_path: Path) -> Iterator[list[Process]]:
-    """Runs the commands that end, and starts the others."""
-    lines = commands()
-    first = [line for line in lines if not line.startswith(SERVERS)]
+def prepared(folder: Path, variables: Mapping[str, str]) -> str:
+    """What the commands print that end."""
+    lines = [line for line in readme_commands() if not line.startswith(("granian", "celery"))]
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(first)],
+        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
         cwd=folder,
         env=dict(variables),
         stdout=subprocess.PIPE,
@@ -77,26 +73,29 @@ def servers(folder: Path, variables: Mapping[str, str], tmp_path: Path) -> Itera
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    processes = [
-        Process(
-            name=f"{number}",
-            title=line,
-            argv=["bash", "-c", f"exec {line}"],
-            log_path=tmp_path / f"{number}.log",
-            ready=lambda _: True,
-            environment=variables,
-            directory=folder,
-        )
-        for number, line in enumerate(line for line in lines if line.startswith(SERVERS))
-    ]
+    return done.stdout
+
+
+@pytest.fixture
+def web(prepared: str, folder: Path, variables: Mapping[str, str], tmp_path: Path) -> Iterator[Process]:
+    """The web server. Workers and beat start in test_started_layout.py."""
+    [line] = [line for line in readme_commands() if line.startswith("granian")]
+    assert "--workers 4 " in line
+    process = Process(
+        name="web",
+        title=line,
+        argv=["bash", "-c", f"exec {line}".replace("--workers 4", f"--workers {WEB_PROCESSES}")],
+        log_path=tmp_path / "web.log",
+        ready=lambda _: True,
+        environment=variables,
+        directory=folder,
+    )
     try:
-        for process in processes:
-            process.start()
-        yield processes
+        process.start()
+        yield process
     finally:
-        stop_processes(processes=processes)
-        for process in processes:
-            print(f"--- {process.title}\n{process.last_lines(lines_max=30)}")
+        process.kill()
+        print(process.last_lines(lines_max=30))
 
 
 def page(path: str, *, port: int) -> str:
@@ -112,13 +111,16 @@ def web_workers(web: Process) -> set[int]:
     return {pid for pid in pids if "spawn_main" in (line := command_line(pid=pid)) or "granian" in line}
 
 
-def test_the_readme_makes_a_shop_that_stays(servers: list[Process], variables: Mapping[str, str]) -> None:
-    web = servers[0]
+def test_the_readme_makes_a_shop_that_stays(prepared: str, web: Process, variables: Mapping[str, str]) -> None:
+    assert "System check identified no issues" in prepared
     port = int(variables["GRANIAN_PORT"])
     wait_until(lambda: listeners(port) == WEB_PROCESSES, seconds_max=START_SECONDS)
     assert '<html lang="zh-hans"' in page("/zh-hans/", port=port)
     assert "登录" in page("/zh-hans/", port=port)
     assert "/static/shop/" in page("/", port=port)
+    # The proxy has ended TLS. Who comes without it is led there, and a balancer is not.
+    for path, status in (("/", 301), ("/healthz", 200)):
+        assert ask(f"http://127.0.0.1:{port}", path, host="shop.example").status == status
 
     workers = web_workers(web)
     assert len(workers) == WEB_PROCESSES
@@ -126,4 +128,4 @@ def test_the_readme_makes_a_shop_that_stays(servers: list[Process], variables: M
     wait_until(lambda: len(web_workers(web) - workers) == 1, seconds_max=START_SECONDS)
     wait_until(lambda: listeners(port) == WEB_PROCESSES, seconds_max=START_SECONDS)
     assert '<html lang="zh-hans"' in page("/zh-hans/", port=port)
-    assert [process.title for process in servers if not process.running] == []
+    assert web.running

@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import socket
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,22 +63,6 @@ class Host:
             words = [re.sub(r"\$\{(\w+)\}", lambda found: environment[found[1]], word) for word in shlex.split(text)]
             commands.append([str(self.place(words[0])), *words[1:]])
         return commands
-
-    def run(self, path: Path, *, instance: str = "") -> None:
-        """A unit of Type=oneshot: its commands one after another. Fails with what they print."""
-        unit = read_unit(path)
-        environment = self.environment_of(unit, instance=instance)
-        for command in self.commands_of(unit, instance=instance, environment=environment):
-            done = subprocess.run(
-                command,
-                env=environment,
-                cwd=self.directory_of(unit),
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
 
     def process(self, path: Path, *, instance: str, logs: Path) -> Process:
         """The process of a unit, not started. It is ready when the test says so."""

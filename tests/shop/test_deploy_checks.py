@@ -133,11 +133,16 @@ def test_static_files_that_are_not_collected_are_an_error(monkeypatch: pytest.Mo
     assert "manage.py collectstatic" in told(deploy_checks.check_files())["shop.E015"]
 
 
-def test_a_shop_in_an_empty_folder_hears_all_at_once(tmp_path: Path) -> None:
+def test_a_shop_in_an_empty_folder_without_servers_hears_all_at_once(tmp_path: Path) -> None:
+    nowhere = dict.fromkeys(("SECKILL_REDIS_URL", "REDIS_URL"), "redis://127.0.0.1:1/0")
+    nowhere["DATABASE_URL"] = "postgres://nobody:none@127.0.0.1:1/none"
     code, printed = check_in(
-        str(tmp_path), "--deploy", SHOP_URL="http://127.0.0.1:8000", EMAIL_URL="consolemail://", TRUSTED_PROXIES="0"
+        str(tmp_path),
+        "--deploy",
+        **{"SHOP_URL": "http://127.0.0.1:8000", "EMAIL_URL": "consolemail://", "TRUSTED_PROXIES": "0"},
+        **nowhere,
     )
     assert code == 1
-    named = ("shop.E005", "shop.E009", "shop.E010", "shop.E013", "shop.E015")
+    named = ("shop.E005", "shop.E009", "shop.E010", "shop.E011", "shop.E015", "seckill.E002", "seckill.E003")
     assert [name for name in named if f"({name})" not in printed] == []
     assert "Traceback" not in printed

@@ -15,7 +15,6 @@ from shop.configuration.database_connections import SESSION_TIMEOUTS
 from shop.databases.pooler_check import check_pooler
 from tests.other_database import own_url, shop_on
 from tests.own_pooler import OwnPooler, running_pooler
-from tests.steps.operating import EVERYTHING_IS_WELL, check
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -66,7 +65,7 @@ def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: Ow
     console = urlsplit(pooler.url)._replace(path="/pgbouncer").geturl()
     with psycopg.connect(console, autocommit=True) as admin:
         admin.execute("RECONNECT")
-    assert check("--deploy", DATABASE_URL=pooled, DIRECT_DATABASE_URL=own_url()) == (0, EVERYTHING_IS_WELL)
+    assert found(url=pooled, direct_url=own_url()) == []
 
     # A shorter one is as good, a longer one is not.
     tell(f"ALTER ROLE {role} SET tcp_keepalives_idle = '5'")
@@ -78,11 +77,9 @@ def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: Ow
     assert "idle_in_transaction_session_timeout is 300000" in error.msg
 
 
-def test_a_direct_address_of_another_database_is_an_error(pooler: OwnPooler, role: str) -> None:
+def test_a_direct_address_of_another_database_or_where_nobody_answers_is_an_error(pooler: OwnPooler, role: str) -> None:
+    pooled = as_role(pooler.url, role)
     other = urlsplit(own_url())._replace(path="/postgres").geturl()
-    assert "shop.E003" in {error.id for error in found(url=as_role(pooler.url, role), direct_url=other)}
-
-
-def test_a_direct_address_where_nobody_answers_is_an_error(pooler: OwnPooler, role: str) -> None:
+    assert "shop.E003" in {error.id for error in found(url=pooled, direct_url=other)}
     nowhere = "postgres://nobody:none@127.0.0.1:1/none"
-    assert "shop.E002" in {error.id for error in found(url=as_role(pooler.url, role), direct_url=nowhere)}
+    assert "shop.E002" in {error.id for error in found(url=pooled, direct_url=nowhere)}
