@@ -56,15 +56,12 @@ class Run:
 
         wait_until(happened, seconds_max=seconds_max)
 
-    def interrupt(self) -> int:
-        """Ctrl-C, unless it has ended already. The exit code."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(STOP_SECONDS_MAX)
-
     def pid_of(self, words: str) -> int:
         """The process that the supervisor started and whose command line has these words."""
-        found = [pid for pid in descendants(pid=self.process.pid) if words in command_line(pid=pid)]
-        return first_of(found)
+        return first_of(self.pids_of(words))
+
+    def pids_of(self, words: str) -> list[int]:
+        return [pid for pid in descendants(pid=self.process.pid) if words in command_line(pid=pid)]
 
     def environment(self) -> dict[str, str]:
         lines = (self.directory / "env").read_text().splitlines()
@@ -103,19 +100,6 @@ def start_run(*, directory: Path, port: int) -> Run:
     return Run(process=process, output=output, directory=directory, port=port)
 
 
-def refused(*, directory: Path, **changes: str) -> tuple[int, str]:
-    """Exit code and message of a run that must not start."""
-    done = subprocess.run(
-        [sys.executable, "-m", "shop.local.run"],
-        env=run_environment(directory=directory, **changes),
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr
-
-
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
     """A running shop, shared by the tests that leave it running."""
@@ -130,7 +114,7 @@ def run() -> Iterator[Run]:
             run.process.wait(STOP_SECONDS_MAX + 5)
 
 
-def test_everything_it_prints_can_be_opened(run: Run) -> None:
+def test_everything_it_prints_can_be_opened_and_secrets_are_for_their_owner_only(run: Run) -> None:
     printed = run.printed()
     for path in ("/", "/admin/", "/api/docs/"):
         assert f"{run.url}{path}" in printed
@@ -142,12 +126,11 @@ def test_everything_it_prints_can_be_opened(run: Run) -> None:
     assert values["EMAIL_URL"] == f"filemail:///{run.directory}/mails"
     assert values["STAMPEDE_ADMIN_PASSWORD"] in printed
     assert values["STAMPEDE_BUYER_PASSWORD"] in printed
-
-
-def test_the_printed_password_opens_the_api(run: Run) -> None:
-    body = json.dumps({"username": "alice", "password": run.environment()["STAMPEDE_BUYER_PASSWORD"]})
+    body = json.dumps({"username": "alice", "password": values["STAMPEDE_BUYER_PASSWORD"]})
     asked = ask(run.url, "/api/v1/auth/token/", method="POST", body=body, content_type="application/json")
     assert asked.status in (200, 201)
+    for name in ("env", "secrets.json"):
+        assert stat.S_IMODE((run.directory / name).stat().st_mode) == 0o600
 
 
 def test_orders_can_be_paid_by_pretending_and_only_by_these_processes(run: Run) -> None:
@@ -160,78 +143,65 @@ def test_orders_can_be_paid_by_pretending_and_only_by_these_processes(run: Run) 
     assert ask(run.url, webhook, method="POST", body="{}", content_type="application/json").status == 400
 
 
-def test_secrets_are_for_their_owner_only(run: Run) -> None:
-    for name in ("env", "secrets.json"):
-        assert stat.S_IMODE((run.directory / name).stat().st_mode) == 0o600
-
-
-def test_a_second_run_in_the_same_directory_says_who_holds_it(run: Run) -> None:
-    code, message = refused(directory=run.directory, PORT=str(free_port()))
-    assert code == 1
-    assert f"in use by process {run.process.pid}" in message
-
-
-def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
-    for name, words in (("worker", "celery -q -A shop worker"), ("web", "-m granian")):
-        killed = run.pid_of(words)
-        os.kill(killed, signal.SIGKILL)
-        run.wait_for(f"{name} ended by SIGKILL; restarting it")
-        run.wait_for(f"{name} answers again")
-        assert run.pid_of(words) != killed
+def test_a_killed_web_server_comes_back_and_its_children_do_not_hold_the_port(run: Run) -> None:
+    killed = run.pid_of("-m granian")
+    os.kill(killed, signal.SIGKILL)
+    run.wait_for("web ended by SIGKILL; restarting it")
+    run.wait_for("web answers again")
+    assert run.pid_of("-m granian") != killed
     assert ask(run.url, "/readyz").status == 200
 
 
-def test_ctrl_c_stops_all(run: Run) -> None:
+def test_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:
     started = descendants(pid=run.process.pid)
     assert len(started) > 6
-    assert run.interrupt() == 0
-    assert not living(pids=started)
-    assert "Traceback" not in run.printed()
-
-
-def test_a_request_to_stop_works_during_the_start(run: Run) -> None:
-    run.interrupt()
-    again = start_run(directory=run.directory, port=run.port)
-    again.wait_for("PostgreSQL")
-    started = descendants(pid=again.process.pid)
-
-    again.process.terminate()
-
-    assert again.process.wait(STOP_SECONDS_MAX) == 0
-    assert not living(pids=started)
-
-
-def test_a_second_start_keeps_what_was_there_and_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:
-    secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
-    run.interrupt()
-    again = start_run(directory=run.directory, port=run.port)
-    again.wait_for("Ctrl-C stops everything")
-    assert (again.environment()["SECRET_KEY"], again.environment()["STAMPEDE_ADMIN_PASSWORD"]) == secrets_before
-    started = descendants(pid=again.process.pid)
-    assert len(started) > 6
-    again.process.kill()
-    again.process.wait()
+    run.process.kill()
+    run.process.wait()
     wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
 
 
-def test_a_taken_port_is_named_before_anything_starts(server_directory: Path) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
+def test_a_second_start_keeps_what_was_there_and_ctrl_c_stops_all_of_it(run: Run) -> None:
+    secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
+    run.process.kill()
+    again = start_run(directory=run.directory, port=run.port)
+    # They are started at the same time, beat last. None answers yet.
+    wait_until(lambda: bool(again.pids_of("-A shop beat")), seconds_max=START_SECONDS_MAX)
+    assert (again.environment()["SECRET_KEY"], again.environment()["STAMPEDE_ADMIN_PASSWORD"]) == secrets_before
+    started = descendants(pid=again.process.pid)
+    assert len(started) > 6
+    again.process.send_signal(signal.SIGINT)
+    assert again.process.wait(STOP_SECONDS_MAX) == 0
+    assert not living(pids=started)
+    assert "Traceback" not in again.printed()
+
+
+def refused(directory: Path, monkeypatch: pytest.MonkeyPatch, **changes: str) -> int:
+    """The exit code of a run that must not start anything, in this process."""
+    for name in (*SERVER_URLS, "STORE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"STAMPEDE_DIRECTORY": str(directory), "PORT": str(free_port()), **changes}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(Supervisor, "listen", lambda _: None)
+    return run_module.main()
+
+
+def test_a_taken_port_is_named_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        code, message = refused(directory=server_directory / "stampede", PORT=str(port))
-    assert code == 1
-    assert (
-        message
-        == f"Port {port} is in use by another program. Choose a free one, for example: PORT={port + 1} make run\n"
-    )
-    assert not (server_directory / "stampede" / "postgres").exists()
+        assert refused(tmp_path / "stampede", monkeypatch, PORT=str(port)) == 1
+    said = f"Port {port} is in use by another program. Choose a free one, for example: PORT={port + 1} make run\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "stampede" / "postgres").exists()
 
 
-def test_files_that_it_may_not_write_are_named_with_their_owner() -> None:
+def test_files_that_it_may_not_write_are_named_with_their_owner(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Even root may create nothing there.
-    code, message = refused(directory=Path("/sys/stampede"), PORT=str(free_port()))
-    assert code == 1
+    assert refused(Path("/sys/stampede"), monkeypatch) == 1
+    message = capsys.readouterr().err
     assert message.startswith("/sys/stampede cannot be used: ")
     assert "/sys belongs to the user root, and this is " in message
     assert "clone" in message
@@ -243,15 +213,10 @@ def test_files_of_another_user_are_named_with_how_to_take_them_over(
     lock = tmp_path / "lock"
     lock.touch()
     refusal = PermissionError(errno.EACCES, "Permission denied", str(lock))
-    monkeypatch.setenv("STAMPEDE_DIRECTORY", str(tmp_path))
-    monkeypatch.delenv("STORE", raising=False)
-    for name in SERVER_URLS:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Supervisor, "listen", lambda _: None)
     monkeypatch.setattr(run_module, "lock_directory", Mock(side_effect=refusal))
     monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam("nobody").pw_uid)
 
-    assert run_module.main() == 1
+    assert refused(tmp_path, monkeypatch) == 1
 
     problem = (
         f"{lock} cannot be used: Permission denied. {lock} belongs to the user {lock.owner()}, and this is nobody."
@@ -261,58 +226,52 @@ def test_files_of_another_user_are_named_with_how_to_take_them_over(
     assert f"sudo chown -R {os.geteuid()} {tmp_path}" in message
 
 
-def test_a_full_disk_is_named_with_the_room_that_is_left(server_directory: Path) -> None:
+def test_a_full_disk_is_named_with_the_room_that_is_left(
+    server_directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = server_directory / "stampede"
     (given / "store").mkdir(parents=True)
     (given / "store" / "valkey.conf").symlink_to("/dev/full")
-    code, message = refused(directory=given, PORT=str(free_port()))
-    assert code == 1
+    assert refused(given, monkeypatch) == 1
+    message = capsys.readouterr().err
     assert f"{given} cannot be written: No space left on device." in message
     assert re.search(rf"^\d+ MB are free for {given}, and a new shop wants 300 MB\. Make room", message, re.M)
 
 
-def test_an_impossible_setting_is_refused_with_a_sentence(server_directory: Path) -> None:
-    code, message = refused(directory=server_directory / "stampede", PORT="eight thousand")
-    assert code == 2
-    assert message == "PORT is 'eight thousand', which is not a port: use a number from 1 to 65535.\n"
+def test_an_impossible_setting_is_refused_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused(tmp_path / "stampede", monkeypatch, PORT="eight thousand") == 2
+    said = "PORT is 'eight thousand', which is not a port: use a number from 1 to 65535.\n"
+    assert capsys.readouterr().err == said
 
 
 OWN = {"DATABASE_URL": "postgres:///none", "SECKILL_REDIS_URL": "redis://none", "REDIS_URL": "redis://none"}
 
 
-@pytest.mark.parametrize(
-    ("environ", "message"),
-    [
+def test_each_impossible_setting_is_named(tmp_path: Path) -> None:
+    store = {"STORE": "cluster", **OWN}
+    cases: list[tuple[dict[str, str], str]] = [
         *(({"PORT": port}, f"PORT is {port!r}, which is not a port") for port in ("0", "65536", "-1", "8000.0", "²")),
         ({"REDIS_URL": "redis://none"}, "REDIS_URL set, but DATABASE_URL and SECKILL_REDIS_URL missing."),
-        (
-            {"STORE": "raft"},
-            "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, cluster",
-        ),
-        (
-            {"STORE": "cluster", **OWN},
-            "STORE=cluster asks `make run` to start a reservation store, but SECKILL_REDIS_URL",
-        ),
-    ],
-)
-def test_each_impossible_setting_is_named(tmp_path: Path, environ: dict[str, str], message: str) -> None:
-    with pytest.raises(BadEnvironment, match=f"^{re.escape(message)}"):
-        read_settings(environ=environ, directory=tmp_path)
+        ({"STORE": "raft"}, "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, "),
+        (store, "STORE=cluster asks `make run` to start a reservation store, but SECKILL_REDIS_URL"),
+    ]
+    for environ, message in cases:
+        with pytest.raises(BadEnvironment, match=f"^{re.escape(message)}"):
+            read_settings(environ=environ, directory=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("url", "kind"),
-    [
+def test_the_kind_of_store_of_the_last_run_is_known(tmp_path: Path) -> None:
+    assert last_store(directory=tmp_path) is None
+    settings = read_settings(environ={"STAMPEDE_DIRECTORY": str(tmp_path)}, directory=tmp_path)
+    for url, kind in (
         ("redis://:secret@127.0.0.1:1/0", StoreKind.SINGLE),
         ("redis+sentinel://:secret@127.0.0.1:1,127.0.0.1:2/stampede/0?sentinel_password=x", StoreKind.SENTINEL),
         ("redis+cluster://:secret@127.0.0.1:1,127.0.0.1:2", StoreKind.CLUSTER),
-    ],
-)
-def test_the_kind_of_store_of_the_last_run_is_known(tmp_path: Path, url: str, kind: StoreKind) -> None:
-    assert last_store(directory=tmp_path) is None
-    settings = read_settings(environ={"STAMPEDE_DIRECTORY": str(tmp_path)}, directory=tmp_path)
-    write_environment(settings=settings, urls={"SECKILL_REDIS_URL": url})
-    assert last_store(directory=tmp_path) is kind
+    ):
+        write_environment(settings=settings, urls={"SECKILL_REDIS_URL": url})
+        assert last_store(directory=tmp_path) is kind
 
 
 def test_the_web_server_has_two_processes_unless_told_otherwise(
