@@ -26,6 +26,10 @@ from tests.processes import descendants, living, wait_until
 @pytest.fixture(scope="module")
 def servers_of_the_file() -> Iterator[EmbeddedServers]:
     with temporary_server_directory() as directory:
+        # A first start was interrupted.
+        half = directory / "servers" / "postgres.new"
+        half.mkdir(parents=True)
+        (half / "PG_VERSION").write_text("18\n")
         servers = EmbeddedServers(directory / "servers")
         yield servers
         servers.stop()
@@ -49,12 +53,15 @@ def valkey(servers: EmbeddedServers, name: str) -> redis.Redis:
     return redis.Redis.from_url(servers.environment()[name])
 
 
-def test_the_reservation_store_syncs_before_it_answers_and_evicts_nothing(servers: EmbeddedServers) -> None:
+def test_after_an_interrupted_first_start_the_store_syncs_before_it_answers_and_evicts_nothing(
+    servers: EmbeddedServers,
+) -> None:
     with valkey(servers, "SECKILL_REDIS_URL") as store:
         config = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
         assert config == {"appendonly": "yes", "appendfsync": "always", "save": ""}
         assert store.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert store.config_get("no-appendfsync-on-rewrite") == {"no-appendfsync-on-rewrite": "no"}
+    assert not (servers.directory / "postgres.new").exists()
     assert rows(servers, "SHOW synchronous_commit") == [("on",)]
     assert rows(servers, "SHOW server_encoding") == [("UTF8",)]
 
@@ -112,7 +119,7 @@ def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_
     wait_until(lambda: not living(pids=children), seconds_max=5)
 
 
-def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
+def test_a_stop_leaves_nothing_running_and_data_that_it_cannot_use_is_not_touched(servers: EmbeddedServers) -> None:
     children = descendants(pid=os.getpid())
     pids = {process.pid for process in servers.processes if process.pid}
     assert len(pids) == 3
@@ -121,18 +128,10 @@ def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
     servers.stop()
 
     assert not living(pids=pids)
-
-
-def test_data_of_another_postgresql_is_not_touched(servers: EmbeddedServers) -> None:
-    servers.stop()
     with without(servers.directory / "postgres" / "PG_VERSION") as version:
         version.write_text("12\n")
         with pytest.raises(DataUnusable, match="written by PostgreSQL 12, and this is PostgreSQL"):
             servers.start()
-
-
-def test_data_without_its_password_is_not_touched(servers: EmbeddedServers) -> None:
-    servers.stop()
     with without(servers.directory / "secrets.json") as passwords:
         with pytest.raises(DataUnusable, match="its password is gone"):
             servers.start()
@@ -147,18 +146,6 @@ def without(path: Path) -> Iterator[Path]:
         yield path
     finally:
         away.replace(path)
-
-
-def test_an_interrupted_first_start_is_repeated(server_directory: Path) -> None:
-    half = server_directory / "servers" / "postgres.new"
-    half.mkdir(parents=True)
-    (half / "PG_VERSION").write_text("18\n")
-    servers = EmbeddedServers(server_directory / "servers")
-    servers.start()
-    try:
-        assert rows(servers, "SELECT 1") == [(1,)]
-    finally:
-        servers.stop()
 
 
 def test_a_port_taken_at_the_last_moment_is_replaced(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.local.stores.store_node import StoreNode
 from shop.local.supervisor import StopRequested, Supervisor
-from tests.own_store import running_replicated
 from tests.processes import living, wait_until
 
 KEY = "seckill:{42}:item"
@@ -31,26 +30,20 @@ KEY = "seckill:{42}:item"
 FAILOVER_SECONDS_MAX = 15
 
 
-@pytest.fixture(scope="module", params=[SentinelStore, ClusterStore], ids=["sentinel", "cluster"])
-def store_to_kill(request: pytest.FixtureRequest) -> Iterator[ReplicatedStore]:
-    with running_replicated(request.param) as store:
-        yield store
-
-
-@pytest.fixture
-def store(store_to_kill: ReplicatedStore) -> ReplicatedStore:
-    """For tests that kill servers of it. What the test before has ended runs again."""
-    if not all(process.running for process in store_to_kill.processes):
-        store_to_kill.stop()
-        store_to_kill.start()
-    return store_to_kill
-
-
 @pytest.fixture(scope="module", params=["sentinel_store", "cluster_store"])
 def shared_store(request: pytest.FixtureRequest) -> ReplicatedStore:
     """For tests that kill nothing."""
     found: ReplicatedStore = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture
+def store(shared_store: ReplicatedStore) -> Iterator[ReplicatedStore]:
+    """For tests that kill servers of it. What has ended runs again."""
+    yield shared_store
+    if not all(process.running for process in shared_store.processes):
+        shared_store.stop()
+        shared_store.start()
 
 
 def write(store: ReplicatedStore, value: str) -> None:
@@ -63,7 +56,7 @@ def read(store: ReplicatedStore) -> Any:
 
 
 @pytest.mark.slow
-def test_each_node_syncs_before_it_answers_and_evicts_nothing(shared_store: ReplicatedStore) -> None:
+def test_each_node_syncs_before_it_answers_evicts_nothing_and_wants_a_password(shared_store: ReplicatedStore) -> None:
     wanted = {
         "appendonly": "yes",
         "appendfsync": "always",
@@ -73,9 +66,6 @@ def test_each_node_syncs_before_it_answers_and_evicts_nothing(shared_store: Repl
     }
     for node in shared_store.nodes:
         assert {name: node.ask("CONFIG GET", name)[name] for name in wanted} == wanted, node.name
-
-
-def test_a_client_without_the_password_does_not_get_in(shared_store: ReplicatedStore) -> None:
     for node in (*shared_store.nodes, *shared_store.watchers):
         # Without repetitions, of which redis-py makes ten.
         stranger = redis.Redis(port=node.port, retry=Retry(NoBackoff(), 0))
@@ -112,21 +102,30 @@ def test_the_address_names_the_kind_and_all_who_can_be_asked(
 
 def test_items_are_spread_over_the_primaries_of_a_cluster(cluster_store: ClusterStore) -> None:
     found = {cluster_store.primary(key=f"seckill:{{{number}}}:item").name for number in range(1, 13)}
-    assert found == {"store-1", "store-2", "store-3"} == {node.name for node in cluster_store.primaries()}
+    assert found == {node.name for node in cluster_store.primaries()}
+    assert len(found) == 3
 
 
-@pytest.mark.slow
-def test_data_survives_kill_9_of_all_servers(store: ReplicatedStore) -> None:
-    write(store, "kept")
-    ports = {node.port for node in store.nodes}
-    for node in (*store.nodes, *store.watchers):
-        store.kill(node)
-    store.stop()
+def test_a_sentinel_that_changes_its_mind_while_it_is_asked_has_no_opinion(
+    sentinel_store: SentinelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would name the former primary with the epoch of the new one, and the former would start as a primary."""
+    primary = sentinel_store.primary()
+    former, watched = sentinel_store.replica_of(primary), sentinel_store.watchers[0]
+    # Higher than that of the others.
+    ask, epochs = StoreNode.ask, iter([7, 8])
 
-    store.start()
+    def ask_while_it_changes(node: StoreNode, *command: str) -> Any:
+        answer = ask(node, *command)
+        if node is watched and command[0] == "SENTINEL MASTER":
+            return {**answer, "config-epoch": next(epochs)}
+        if node is watched:
+            return answer[0], former.port
+        return answer
 
-    assert read(store) == b"kept"
-    assert store.primary(key=KEY).port not in ports
+    monkeypatch.setattr(StoreNode, "ask", ask_while_it_changes)
+    assert sentinel_store.primary() is primary
+    assert next(epochs, None) is None
 
 
 @pytest.mark.slow
@@ -146,14 +145,12 @@ def test_a_killed_primary_comes_back_as_a_replica_and_a_restart_keeps_the_newer_
     assert store.replica_of(replica) is former
     assert not former.is_primary
 
-    # When it misses a later write, and everything is started again after a stop that leaves nothing running,
-    pids = {process.pid for process in store.processes if process.pid}
-    assert len(pids) == len(store.processes) >= 5
-    assert living(pids=pids) == pids
+    # When it misses a later write, and everything is started again after kill -9 of all,
     store.kill(former)
     write(store, "newest")
+    for node in (*store.nodes, *store.watchers):
+        store.kill(node)
     store.stop()
-    assert not living(pids=pids)
     store.start()
 
     # then the newest data is there, and the former primary has it too.
@@ -162,12 +159,18 @@ def test_a_killed_primary_comes_back_as_a_replica_and_a_restart_keeps_the_newer_
     assert store.replica_of(store.primary(key=KEY)).name == former.name
 
 
-@pytest.mark.parametrize("store_to_kill", [SentinelStore], indirect=True)
-def test_a_primary_that_nobody_replaced_is_the_primary_of_the_next_start(store: ReplicatedStore) -> None:
+def test_a_primary_that_nobody_replaced_is_the_primary_of_the_next_start_after_a_stop_that_leaves_nothing_running(
+    sentinel_store: SentinelStore,
+) -> None:
+    store = sentinel_store
     write(store, "kept")
+    pids = {process.pid for process in store.processes if process.pid}
+    assert living(pids=pids) == pids
+    assert len(pids) == 5
     former = store.primary()
     store.kill(former)
     store.stop()
+    assert not living(pids=pids)
 
     store.start()
 
@@ -204,17 +207,6 @@ def test_the_sentinel_with_the_newest_opinion_decides_who_is_the_primary(server_
     assert (server_directory / "primary").read_text() == "store-2"
 
 
-def test_data_of_a_cluster_without_a_file_of_its_nodes_is_not_touched() -> None:
-    with running_replicated(ClusterStore) as store:
-        store.stop()
-        damaged = store.directory / "store-5" / "nodes.conf"
-        damaged.write_text("")
-
-        with pytest.raises(DataUnusable, match="store-5/nodes.conf is missing or damaged"):
-            store.start()
-        assert damaged.read_text() == ""
-
-
 @pytest.mark.slow
 def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SentinelStore(directory=server_directory, password="of-a-test")
@@ -232,7 +224,7 @@ def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, mon
         store.stop()
 
 
-def test_make_run_starts_a_killed_primary_again_as_a_replica_and_goes_on_after_many_deaths(
+def test_make_run_starts_a_killed_primary_again_as_a_replica(
     server_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replicated_store, "COMEBACK_SECONDS", 0.5)
@@ -255,36 +247,23 @@ def test_make_run_starts_a_killed_primary_again_as_a_replica_and_goes_on_after_m
             time.sleep(POLL_SECONDS)
 
         monkeypatch.setattr(supervisor, "pause", stop_when_it_is_back)
-        # A single server that dies three times within a minute ends the shop.
-        for _death in range(3):
-            reported.clear()
-            store.kill(victim)
-            with pytest.raises(StopRequested):
-                supervisor.watch()
-            assert not victim.is_primary
-            assert reported[0].startswith(f"[yellow]{victim.name} ended by SIGKILL. The others go on;")
+        reported.clear()
+        store.kill(victim)
+        with pytest.raises(StopRequested):
+            supervisor.watch()
+        assert not victim.is_primary
+        assert reported[0].startswith(f"[yellow]{victim.name} ended by SIGKILL. The others go on;")
     finally:
         supervisor.stop()
         servers.close()
 
 
-def test_a_sentinel_that_changes_its_mind_while_it_is_asked_has_no_opinion(
-    sentinel_store: SentinelStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else it would name the former primary with the epoch of the new one, and the former would start as a primary."""
-    primary = sentinel_store.primary()
-    former, watched = sentinel_store.replica_of(primary), sentinel_store.watchers[0]
-    # Higher than that of the others.
-    ask, epochs = StoreNode.ask, iter([7, 8])
+def test_data_of_a_cluster_without_a_file_of_its_nodes_is_not_touched(cluster_store: ClusterStore) -> None:
+    """The last test of the cluster, which does not start again."""
+    cluster_store.stop()
+    damaged = cluster_store.directory / "store-5" / "nodes.conf"
+    damaged.write_text("")
 
-    def ask_while_it_changes(node: StoreNode, *command: str) -> Any:
-        answer = ask(node, *command)
-        if node is watched and command[0] == "SENTINEL MASTER":
-            return {**answer, "config-epoch": next(epochs)}
-        if node is watched:
-            return answer[0], former.port
-        return answer
-
-    monkeypatch.setattr(StoreNode, "ask", ask_while_it_changes)
-    assert sentinel_store.primary() is primary
-    assert next(epochs, None) is None
+    with pytest.raises(DataUnusable, match="store-5/nodes.conf is missing or damaged"):
+        cluster_store.start()
+    assert damaged.read_text() == ""
