@@ -1,7 +1,7 @@
 """A proxy in front of two stubs, once with nginx and once with HAProxy."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +30,35 @@ class Front:
     kind: str
 
 
-@pytest.fixture(params=PACKAGES)
-def front(request: pytest.FixtureRequest) -> Iterator[Front]:
+@contextmanager
+def running_front(kind: str) -> Iterator[Front]:
     with ExitStack() as stack:
         directory: Path = stack.enter_context(temporary_server_directory())
         hot, pages = stack.enter_context(running_stub("hot")), stack.enter_context(running_stub("pages"))
-        running = running_proxy(request.param, directory, hot_port=hot.port, pages_port=pages.port)
-        yield Front(stack.enter_context(running), hot, pages, request.param)
+        running = running_proxy(kind, directory, hot_port=hot.port, pages_port=pages.port)
+        yield Front(stack.enter_context(running), hot, pages, kind)
+
+
+@pytest.fixture(scope="module", params=PACKAGES)
+def front_of_the_file(request: pytest.FixtureRequest) -> Iterator[Front]:
+    with running_front(request.param) as front:
+        yield front
+
+
+@pytest.fixture
+def front(front_of_the_file: Front) -> Front:
+    """The web servers have no calls and no answers of the test before. The proxy may keep a page for a second."""
+    for stub in (front_of_the_file.hot, front_of_the_file.pages):
+        stub.calls.clear()
+        stub.answers.clear()
+    return front_of_the_file
+
+
+@pytest.fixture(params=PACKAGES)
+def failing_front(request: pytest.FixtureRequest) -> Iterator[Front]:
+    """For a test in which web servers fail: the proxy does not ask them for a while."""
+    with running_front(request.param) as front:
+        yield front
 
 
 @pytest.fixture

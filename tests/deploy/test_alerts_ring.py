@@ -106,7 +106,7 @@ def test_each_alert_rings_for_its_cause_alone_and_ends_with_it(scrape: str, tmp_
     well = {'up{job="stampede"}': 1.0, **samples(scrape)}
     groups = [group(cause, well) for cause in CAUSES]
     file = tmp_path / "ring.json"
-    file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "15s", "tests": groups}))
+    file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "30s", "tests": groups}))
     check(promtool, "test", "rules", file)
 
 
@@ -137,7 +137,7 @@ def group(cause: Cause, well: dict[str, float]) -> dict[str, Any]:
         series[name] = f"0+0x{WELL} 0+{step}x{bad} {step * bad}+0x{good}"
     for name in cause.missing:
         series[name] = f"{all_well[name]}+0x{WELL} _x{bad} {all_well[name]}+0x{good}"
-    times = {began: False, began + patience - INTERVAL_SECONDS: False, rings: True, over: False}
+    times = {began: False, began + patience - 2 * INTERVAL_SECONDS: False, rings: True, over: False}
     return {
         "name": cause.alert,
         "interval": f"{INTERVAL_SECONDS}s",
