@@ -19,7 +19,9 @@ RULES = DEPLOY / "prometheus" / "alerts.yml"
 # A rule cannot see any other series.
 NAMED = set(re.findall(r"\bstampede_\w+", RULES.read_text()))
 ALERTS = {rule["alert"]: rule for group in documents(RULES)[0]["groups"] for rule in group["rules"]}
+# Of scrapes, and of rules where Prometheus is not told otherwise.
 INTERVAL_SECONDS = 15
+EVALUATION_SECONDS = 60
 # Scrapes while all is well, before.
 WELL = 8
 # Until a rule has seen the figures that it looks for, and until it has forgotten them. Absent series are believed for
@@ -106,7 +108,8 @@ def test_each_alert_rings_for_its_cause_alone_and_ends_with_it(scrape: str, tmp_
     well = {'up{job="stampede"}': 1.0, **samples(scrape)}
     groups = [group(cause, well) for cause in CAUSES]
     file = tmp_path / "ring.json"
-    file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "30s", "tests": groups}))
+    evaluated = f"{EVALUATION_SECONDS}s"
+    file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": evaluated, "tests": groups}))
     check(promtool, "test", "rules", file)
 
 
@@ -137,7 +140,7 @@ def group(cause: Cause, well: dict[str, float]) -> dict[str, Any]:
         series[name] = f"0+0x{WELL} 0+{step}x{bad} {step * bad}+0x{good}"
     for name in cause.missing:
         series[name] = f"{all_well[name]}+0x{WELL} _x{bad} {all_well[name]}+0x{good}"
-    times = {began: False, began + patience - 2 * INTERVAL_SECONDS: False, rings: True, over: False}
+    times = {began: False, began + patience - EVALUATION_SECONDS: False, rings: True, over: False}
     return {
         "name": cause.alert,
         "interval": f"{INTERVAL_SECONDS}s",
