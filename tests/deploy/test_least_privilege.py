@@ -1,10 +1,8 @@
 """The shop with the rights that deploy/valkey and deploy/postgres give it: it buys and repairs, and can do no more."""
 
 import hashlib
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import ProgrammingError, connection
 from django.test import override_settings
 from kombu import Connection
@@ -31,7 +30,7 @@ from seckill.models import SaleItem
 from seckill.store.scripts import LUA_DIR
 from shop.configuration.store_clients import redis_cache
 from shop.local.wheel import wheel_program
-from tests.deploy.programs import DEPLOY, ROOT, program
+from tests.deploy.programs import DEPLOY, ROOT, check, program
 from tests.embedded_servers import temporary_server_directory
 from tests.other_database import shop_on
 from tests.own_store import OwnStore
@@ -122,20 +121,14 @@ def database(server_directory: Path) -> Iterator[str]:
         file = server_directory / "roles.sql"
         file.write_text((DEPLOY / "postgres" / "roles.sql").read_text().replace("stampede", "of_a_test"))
         psql = program("psql", package="Debian: apt install postgresql-client")
-        run(psql, "--dbname", administrator, "--set", "ON_ERROR_STOP=1", *passwords, "--file", str(file))
+        check(psql, "--dbname", administrator, "--set", "ON_ERROR_STOP=1", *passwords, "--file", file)
         host = parts.netloc.rpartition("@")[2]
         shop, owner = (f"postgres://{role}:{PASSWORD}@{host}/{DATABASE}" for role in ("of_a_test", "of_a_test_owner"))
-        addresses = {"DATABASE_URL": shop, "DIRECT_DATABASE_URL": shop, "OWNER_DATABASE_URL": owner}
-        run(sys.executable, "manage.py", "migrate", "--noinput", "-v0", **addresses)
+        with shop_on(owner):
+            call_command("migrate", verbosity=0)
         yield shop
     finally:
         tell(*end)
-
-
-def run(*command: str, **environment: str) -> None:
-    given = {**os.environ, **environment}
-    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_purchase_and_a_reconcile_pass_and_nothing_else(database: str, store: OwnStore, cache: OwnStore) -> None:
@@ -250,13 +243,11 @@ def test_an_operator_changes_the_settings_of_the_runbook_and_sees_no_key(store: 
             assert client.config_set(name, value), name
         assert client.info("replication")["role"] == "master"
     assert_refused(url, "GET seckill:{1}:item", "KEYS *", "FLUSHALL", "SHUTDOWN", "REPLICAOF NO ONE", "ACL LIST")
-
-
-def test_a_health_check_needs_no_password_and_can_do_nothing_else(store: OwnStore) -> None:
-    url = store.url.replace("redis://:", "redis://health:")
-    with Redis.from_url(url) as client:
+    # A health check needs no password.
+    health = store.url.replace("redis://:", "redis://health:")
+    with Redis.from_url(health) as client:
         assert client.ping()
-    assert_refused(url, "INFO")
+    assert_refused(health, "INFO")
 
 
 def test_a_template_that_was_not_filled_in_does_not_start(server_directory: Path) -> None:
