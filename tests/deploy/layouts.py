@@ -30,6 +30,7 @@ def rendered(overlay: str) -> str:
     return check(kubectl, "kustomize", DEPLOY / "kubernetes" / "overlays" / overlay)
 
 
+@cache
 def manifests(overlay: str = "production") -> list[dict[str, Any]]:
     """All that an overlay consists of, and the template of the secrets."""
     return [*read_all(rendered(overlay)), *documents(DEPLOY / "kubernetes" / "secret.example.yaml")]

@@ -55,24 +55,42 @@ def exported(scrape: str) -> dict[str, set[str]]:
     return found
 
 
-def test_alerts_watch_every_metric_that_is_not_only_to_look_at_and_no_other(exported: dict[str, set[str]]) -> None:
+def test_alerts_panels_and_the_autoscaler_know_every_metric_with_its_labels_and_no_other(
+    exported: dict[str, set[str]],
+) -> None:
     watched = {name for rule in ALERTS for name in metrics_in(rule["expr"])}
     assert watched ^ set(exported) == TO_LOOK_AT
+    shown = {name for expression in expressions_of_panels() for name in metrics_in(expression)}
+    # The sums are for averages, which hide those who wait.
+    assert shown == set(exported) - {"stampede_lane_seconds_sum", "stampede_endpoint_seconds_sum"}
 
-
-def test_alerts_and_panels_group_by_labels_that_the_metrics_have(exported: dict[str, set[str]]) -> None:
-    # A counter by cause has a line for each cause.
+    # They group by labels that the metrics have. A counter by cause has a line for each cause.
     assert list(Cause)
     expressions = [rule["expr"] for rule in ALERTS] + expressions_of_panels()
     found = [(name, label) for expression in expressions for name, label in labels_in(expression)]
     assert len(found) > 30
     assert [(name, label) for name, label in found if label not in exported[name]] == []
 
+    # The autoscaler asks for what the adapter gives.
+    wanted = {
+        metric["external"]["metric"]["name"]
+        for manifest in manifests()
+        if manifest["kind"] == "HorizontalPodAutoscaler"
+        for metric in manifest["spec"]["metrics"]
+        if metric["type"] == "External"
+    }
+    assert wanted == {"stampede_outbox_backlog"}
+    assert {rule["name"]["as"] for rule in ADAPTER} == wanted
+    for rule in ADAPTER:
+        assert metrics_in(rule["metricsQuery"]) | {rule["seriesQuery"]} <= set(exported)
 
-def test_the_summaries_name_labels_that_the_alerts_have() -> None:
+
+def test_alerts_have_a_severity_and_a_sentence_with_labels_that_they_have() -> None:
     for rule in ALERTS:
-        shown = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
-        assert shown <= set(re.findall(r"by \((\w+)\)", rule["expr"])), rule["alert"]
+        assert rule["labels"]["severity"] in ("page", "ticket")
+        summary = rule["annotations"]["summary"]
+        assert summary.endswith((".", "?"))
+        assert {*re.findall(r"\$labels\.(\w+)", summary)} <= {*re.findall(r"by \((\w+)\)", rule["expr"])}, rule["alert"]
 
 
 def test_a_call_that_failed_once_wakes_nobody() -> None:
@@ -84,12 +102,6 @@ def test_a_call_that_failed_once_wakes_nobody() -> None:
 
 def expressions_of_panels() -> list[str]:
     return [target["expr"] for panel in PANELS for target in panel.get("targets", [])]
-
-
-def test_the_dashboard_shows_every_metric_and_no_other(exported: dict[str, set[str]]) -> None:
-    shown = {name for expression in expressions_of_panels() for name in metrics_in(expression)}
-    # The sums are for averages, which hide those who wait.
-    assert shown == set(exported) - {"stampede_lane_seconds_sum", "stampede_endpoint_seconds_sum"}
 
 
 def test_the_panels_stand_beside_each_other() -> None:
@@ -121,24 +133,14 @@ def assert_answered(targets: list[str], *, settings: dict[str, str]) -> None:
         assert validate_host(target.rpartition(":")[0], settings["ALLOWED_HOSTS"].split(",")), target
 
 
-@pytest.mark.parametrize("overlay", ["production", "trial"])
-def test_each_overlay_answers_to_the_name_that_the_service_monitor_uses(overlay: str) -> None:
-    [settings] = [one["data"] for one in manifests(overlay) if "ALLOWED_HOSTS" in one.get("data", {})]
+def test_each_layout_answers_to_the_name_by_which_prometheus_asks_it() -> None:
     [relabeling] = MONITOR["spec"]["endpoints"][0]["relabelings"]
-    assert_answered([relabeling["replacement"]], settings=settings)
-
-
-def test_compose_and_units_answer_to_the_names_that_prometheus_uses() -> None:
+    for overlay in ("production", "trial"):
+        [settings] = [one["data"] for one in manifests(overlay) if "ALLOWED_HOSTS" in one.get("data", {})]
+        assert_answered([relabeling["replacement"]], settings=settings)
     [of_compose] = SCRAPE["scrape_configs"][0]["static_configs"][0]["targets"]
     [of_units] = re.findall(r"(\S+) with the systemd units", SCRAPE_FILE.read_text())
-    settings = read_environment_file(DEPLOY / "stampede.env.example")
-    assert_answered([of_compose, of_units], settings=settings)
-
-
-def test_alerts_have_a_severity_and_a_sentence() -> None:
-    for rule in ALERTS:
-        assert rule["labels"]["severity"] in ("page", "ticket")
-        assert rule["annotations"]["summary"].endswith((".", "?"))
+    assert_answered([of_compose, of_units], settings=read_environment_file(DEPLOY / "stampede.env.example"))
 
 
 def test_a_server_that_is_away_is_named_once() -> None:
@@ -149,20 +151,6 @@ def test_a_server_that_is_away_is_named_once() -> None:
     [down] = [rule for rule in ALERTS if rule["alert"] == "StampedeServerDown"]
     assert down["expr"] == "max by (source) (stampede_source_up) == 0"
     assert down["labels"]["severity"] == "page"
-
-
-def test_the_autoscaler_asks_for_what_the_adapter_gives(exported: dict[str, set[str]]) -> None:
-    wanted = {
-        metric["external"]["metric"]["name"]
-        for manifest in manifests()
-        if manifest["kind"] == "HorizontalPodAutoscaler"
-        for metric in manifest["spec"]["metrics"]
-        if metric["type"] == "External"
-    }
-    assert wanted == {"stampede_outbox_backlog"}
-    assert {rule["name"]["as"] for rule in ADAPTER} == wanted
-    for rule in ADAPTER:
-        assert metrics_in(rule["metricsQuery"]) | {rule["seriesQuery"]} <= set(exported)
 
 
 def test_prometheus_asks_a_path_that_is_served_and_loads_the_rules() -> None:
