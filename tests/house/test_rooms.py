@@ -140,20 +140,3 @@ def test_a_way_back_is_found() -> None:
     assert not ways_back(down, folders=folders)
     assert ways_back({**down, "store": {"ledger"}}, folders=folders) == [("store", "ledger")]
     assert ways_back({**down, "store": {"pages"}}, folders=folders) == [("live", "ledger"), ("store", "pages")]
-
-
-def test_a_name_that_stands_for_two_modules_is_found() -> None:
-    paths = [
-        "orders/repair/report.py",
-        "seckill/report.py",
-        "seckill/models.py",
-        "orders/models.py",
-        "orders/life/intake.py",
-    ]
-    assert shared_names(paths) == {"report": ["orders/repair/report.py", "seckill/report.py"]}
-
-
-def test_a_crowded_folder_is_found() -> None:
-    modules = [f"orders/life/module_{number}.py" for number in range(FILES_MAX)]
-    assert not crowded_folders([*modules, "orders/life/__init__.py"])
-    assert crowded_folders([*modules, "orders/life/intake.py"]) == {"orders/life": FILES_MAX + 1}

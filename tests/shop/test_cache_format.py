@@ -42,28 +42,29 @@ def test_a_session_is_stored_as_json(as_buyer: Client) -> None:
     assert value.startswith(b'{"_auth_user_id": ')
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_planted_pickle_is_not_executed(as_buyer: Client, tmp_path: Path, protocol: int) -> None:
-    overwrite_all(pickle.dumps(Planted(tmp_path / "executed"), protocol))
-    answer = as_buyer.get("/orders/")
-    assert not (tmp_path / "executed").exists()
-    assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/?next=/orders/")
+def test_a_planted_pickle_is_not_executed(as_buyer: Client, tmp_path: Path) -> None:
+    for protocol in (0, pickle.HIGHEST_PROTOCOL):
+        overwrite_all(pickle.dumps(Planted(tmp_path / "executed"), protocol))
+        answer = as_buyer.get("/orders/")
+        assert not (tmp_path / "executed").exists()
+        assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/?next=/orders/")
 
 
-@pytest.mark.parametrize("value", [b"[1, 2]", b'"text"', b"7", b"", b"{", b"[" * 100_000, b"\xff", b"null", b"true"])
-def test_a_damaged_session_is_no_session(client: Client, buyer: User, value: bytes) -> None:
-    client.force_login(buyer)
-    overwrite_all(value)
-    assert client.get("/orders/").status_code == 302
+def test_a_damaged_session_is_no_session(client: Client, buyer: User) -> None:
+    for value in (b"[1, 2]", b'"text"', b"7", b"", b"{", b"[" * 100_000, b"\xff", b"null", b"true"):
+        client.force_login(buyer)
+        overwrite_all(value)
+        assert client.get("/orders/").status_code == 302, value[:10]
     client.force_login(buyer)
     assert client.get("/orders/").status_code == 200
 
 
-@pytest.mark.parametrize("value", [{"at_s": 1.5, "items": ["a", None, True]}, [1.5, 2.5], 7, True, "text", {}])
-def test_stored_values_come_back(value: Any) -> None:
-    cache.set("key", value)
-    assert cache.get("key") == value
-    assert type(cache.get("key")) is type(value)
+def test_stored_values_come_back() -> None:
+    for value in ({"at_s": 1.5, "items": ["a", None, True]}, [1.5, 2.5], 7, True, "text", {}):
+        cache.set("key", value)
+        found: Any = cache.get("key")
+        assert found == value
+        assert type(found) is type(value)
 
 
 def test_a_value_that_json_does_not_know_is_refused_and_not_changed() -> None:

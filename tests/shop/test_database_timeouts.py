@@ -6,19 +6,16 @@ from django.db import DatabaseError, connection, connections
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("idle_in_transaction_session_timeout", "30s"),
-        ("lock_timeout", "10s"),
-        ("tcp_keepalives_idle", "10"),
-        ("tcp_keepalives_count", "3"),
-    ],
-)
-def test_the_server_has_the_timeouts_of_the_settings(setting: str, value: str) -> None:
+def test_the_server_has_the_timeouts_of_the_settings() -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"SHOW {setting}")
-        assert cursor.fetchone() == (value,)
+        for setting, value in (
+            ("idle_in_transaction_session_timeout", "30s"),
+            ("lock_timeout", "10s"),
+            ("tcp_keepalives_idle", "10"),
+            ("tcp_keepalives_count", "3"),
+        ):
+            cursor.execute(f"SHOW {setting}")
+            assert cursor.fetchone() == (value,), setting
 
 
 def test_a_transaction_in_which_nothing_happens_is_ended_by_the_server() -> None:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage
@@ -11,6 +10,7 @@ from django.core.files.storage import storages
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.test import override_settings
 from pytest_django import Settings
 
 from orders.apps import check_payments
@@ -26,44 +26,30 @@ def told(messages: Iterator[CheckMessage] | list[CheckMessage]) -> dict[str, str
     return {str(message.id): f"{message.msg} {message.hint}" for message in messages}
 
 
-@pytest.fixture
-def real_shop(settings: Settings) -> Settings:
-    settings.HTTPS = True
-    settings.TRUSTED_PROXIES = 1
-    settings.SHOP_URL = "https://shop.example"
-    settings.ALLOWED_HOSTS = ["shop.example", "localhost"]
-    return settings
+def test_an_address_that_nobody_reaches_is_an_error() -> None:
+    right = {"HTTPS": True, "TRUSTED_PROXIES": 1, "SHOP_URL": "https://shop.example"}
+    right |= {"ALLOWED_HOSTS": ["shop.example", "localhost"]}
+    with override_settings(**right):
+        assert told(deploy_checks.check_addresses()) == {}
+        for name, value, code, words in (
+            ("SHOP_URL", "http://127.0.0.1:8000", "shop.E005", "Set SHOP_URL"),
+            ("HTTPS", False, "shop.W002", "set HTTPS=1"),
+            ("SHOP_URL", "https://[::1]", "shop.E005", "Set SHOP_URL"),
+            ("SHOP_URL", "https://localhost", "shop.E005", "Set SHOP_URL"),
+            ("SHOP_URL", "https://other.example", "shop.E006", "Add other.example to ALLOWED_HOSTS"),
+            ("SHOP_URL", "http://shop.example", "shop.E007", "SHOP_URL begin with https://"),
+            ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "shop.E008", "Set ALLOWED_HOSTS"),
+            ("TRUSTED_PROXIES", 0, "shop.E009", "Set TRUSTED_PROXIES"),
+        ):
+            with override_settings(**{name: value}):
+                assert words in told(deploy_checks.check_addresses())[code], (name, value)
 
 
-def test_addresses_of_a_real_shop_are_right(real_shop: Settings) -> None:
-    assert told(deploy_checks.check_addresses()) == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "code", "words"),
-    [
-        ("SHOP_URL", "http://127.0.0.1:8000", "shop.E005", "Set SHOP_URL"),
-        ("HTTPS", False, "shop.W002", "set HTTPS=1"),
-        ("SHOP_URL", "https://[::1]", "shop.E005", "Set SHOP_URL"),
-        ("SHOP_URL", "https://localhost", "shop.E005", "Set SHOP_URL"),
-        ("SHOP_URL", "https://other.example", "shop.E006", "Add other.example to ALLOWED_HOSTS"),
-        ("SHOP_URL", "http://shop.example", "shop.E007", "SHOP_URL begin with https://"),
-        ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "shop.E008", "Set ALLOWED_HOSTS"),
-        ("TRUSTED_PROXIES", 0, "shop.E009", "Set TRUSTED_PROXIES"),
-    ],
-)
-def test_an_address_that_nobody_reaches_is_an_error(
-    name: str, value: Any, code: str, words: str, real_shop: Settings
-) -> None:
-    setattr(real_shop, name, value)
-    assert words in told(deploy_checks.check_addresses())[code]
-
-
-@pytest.mark.parametrize("kind", ["console", "filebased", "locmem", "dummy"])
-def test_mails_that_stay_here_are_an_error(kind: str, settings: Settings) -> None:
-    settings.EMAIL_BACKEND = f"django.core.mail.backends.{kind}.EmailBackend"
+def test_mails_that_stay_here_are_an_error(settings: Settings) -> None:
     settings.DEFAULT_FROM_EMAIL = "shop@shop.example"
-    assert "Set EMAIL_URL" in told(deploy_checks.check_mail())["shop.E010"]
+    for kind in ("console", "filebased", "locmem", "dummy"):
+        settings.EMAIL_BACKEND = f"django.core.mail.backends.{kind}.EmailBackend"
+        assert "Set EMAIL_URL" in told(deploy_checks.check_mail())["shop.E010"], kind
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     assert told(deploy_checks.check_mail()) == {}
     settings.DEFAULT_FROM_EMAIL = "Stampede <shop@localhost>"
@@ -85,25 +71,20 @@ def test_a_cache_or_broker_that_is_away_is_an_error(settings: Settings, monkeypa
     assert "set CELERY_BROKER_URL" in told(deploy_checks.check_servers())["shop.E011"]
 
 
-@pytest.mark.parametrize(
-    ("store", "cache", "shared"),
-    [
+def test_the_reservation_store_is_for_reservations_alone(settings: Settings) -> None:
+    for store, cache, shared in (
         ("redis://one:7000/0", "redis://one:7000/1", True),
         ("redis://one:7000/0", "redis://one:7001/0", False),
         ("redis+sentinel://one,two/sale", "redis+sentinel://two,one/sale/1", True),
         ("redis+sentinel://one,two/sale", "redis+sentinel://one,two/cache", False),
-    ],
-)
-def test_the_reservation_store_is_for_reservations_alone(
-    store: str, cache: str, shared: bool, settings: Settings
-) -> None:
-    settings.SECKILL_REDIS_URL = store
-    settings.BROKER_URL = settings.REDIS_URL = cache
-    found = told(deploy_checks.check_servers())
-    assert ("set REDIS_URL" in found.get("shop.E012", "")) == shared
-    settings.REDIS_URL = "redis://other"
-    found = told(deploy_checks.check_servers())
-    assert ("set CELERY_BROKER_URL" in found.get("shop.E012", "")) == shared
+    ):
+        settings.SECKILL_REDIS_URL = store
+        settings.BROKER_URL = settings.REDIS_URL = cache
+        found = told(deploy_checks.check_servers())
+        assert ("set REDIS_URL" in found.get("shop.E012", "")) == shared, cache
+        settings.REDIS_URL = "redis://other"
+        found = told(deploy_checks.check_servers())
+        assert ("set CELERY_BROKER_URL" in found.get("shop.E012", "")) == shared, cache
 
 
 @pytest.mark.django_db

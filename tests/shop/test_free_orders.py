@@ -9,13 +9,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.steps.operating import settings_of
 
-LEFT_BY_MAKE_RUN = "LOAD_TESTS=1\n"
-ASKED_FOR_IN_THE_FILE = "LOAD_TESTS=1\nPAYMENT_PROVIDERS=simulated\n"
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "env").write_text(LEFT_BY_MAKE_RUN)
+    """As `make run` leaves it."""
+    (tmp_path / "env").write_text("LOAD_TESTS=1\n")
     return tmp_path
 
 
@@ -32,30 +30,27 @@ def start(folder: Path, *argv: str, **given: str) -> tuple[Any, ...]:
     return found["LOAD_TESTS"], found["environ"].get("LOAD_TESTS"), found["PAYMENT_PROVIDERS"]
 
 
-@pytest.mark.parametrize(
-    ("argv", "given", "found"),
-    [
-        ([], {}, (False, None, [])),
-        (["/venv/lib/granian/__main__.py", "web.rsgi:application"], {}, (False, None, [])),
-        ([], {"LOAD_TESTS": "1"}, (True, "1", [])),
-        ([], {"PAYMENT_PROVIDERS": "simulated"}, (False, None, ["simulated"])),
+def test_load_tests_and_simulated_payments_are_for_those_who_ask(folder: Path) -> None:
+    granian = ("/venv/lib/granian/__main__.py", "web.rsgi:application")
+    cases: list[tuple[tuple[str, ...], dict[str, str], tuple[Any, ...]]] = [
+        ((), {}, (False, None, [])),
+        (granian, {}, (False, None, [])),
+        ((), {"LOAD_TESTS": "1"}, (True, "1", [])),
+        ((), {"PAYMENT_PROVIDERS": "simulated"}, (False, None, ["simulated"])),
         # `make run` pretends where nobody else can reach the shop.
-        ([], {"STAMPEDE_RUN": "loopback"}, (True, "1", ["simulated"])),
-        ([], {"STAMPEDE_RUN": "open"}, (True, "1", [])),
+        ((), {"STAMPEDE_RUN": "loopback"}, (True, "1", ["simulated"])),
+        ((), {"STAMPEDE_RUN": "open"}, (True, "1", [])),
         # Commands in a second terminal find the file. A development server counts as a server.
-        (["./manage.py", "stampede"], {}, (True, "1", [])),
-        (["./manage.py", "runserver"], {}, (False, None, [])),
-    ],
-)
-def test_load_tests_and_simulated_payments_are_for_those_who_ask(
-    folder: Path, argv: list[str], given: dict[str, str], found: tuple[Any, ...]
-) -> None:
-    assert start(folder, *argv, **given) == found
+        (("./manage.py", "stampede"), {}, (True, "1", [])),
+        (("./manage.py", "runserver"), {}, (False, None, [])),
+    ]
+    for argv, given, found in cases:
+        assert start(folder, *argv, **given) == found, (argv, given)
 
 
-@pytest.mark.parametrize("run", ["", "open"])
-def test_a_provider_that_only_the_file_names_is_refused_with_what_to_do(folder: Path, run: str) -> None:
-    (folder / "env").write_text(ASKED_FOR_IN_THE_FILE)
-    with pytest.raises(ImproperlyConfigured, match="^PAYMENT_PROVIDERS is “simulated” only because") as refused:
-        start(folder, STAMPEDE_RUN=run)
-    assert "set PAYMENT_PROVIDERS=simulated in the environment of the process." in str(refused.value)
+def test_a_provider_that_only_the_file_names_is_refused_with_what_to_do(folder: Path) -> None:
+    (folder / "env").write_text("LOAD_TESTS=1\nPAYMENT_PROVIDERS=simulated\n")
+    for run in ("", "open"):
+        with pytest.raises(ImproperlyConfigured, match="^PAYMENT_PROVIDERS is “simulated” only because") as refused:
+            start(folder, STAMPEDE_RUN=run)
+        assert "set PAYMENT_PROVIDERS=simulated in the environment of the process." in str(refused.value)

@@ -1,11 +1,14 @@
-"""Times are in the shop's zone, and say so, in the reader's language."""
+"""Times are in the shop's zone, and say so, in the reader's language; programs read them as RFC 3339."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
+from hypothesis import given
+from hypothesis import strategies as st
 
+from shop.times.timestamps import from_ms, rfc3339, to_ms
 from shop.times.zone import named_time, window_text
 
 MOMENT = datetime(2026, 1, 2, 6, 4, tzinfo=UTC)
@@ -37,3 +40,10 @@ def test_of_a_window_the_day_and_the_zone_are_said_once(zone: str, language: str
         next_year = closing + timedelta(days=800)
         page = Template("{% load times %}{% time_window at to %}").render(Context({"at": MOMENT, "to": next_year}))
     assert str(next_year.year) in page.split(">")[1]
+
+
+@given(
+    st.integers(to_ms(datetime(1, 1, 1, tzinfo=UTC)), to_ms(datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)))
+)
+def test_the_text_of_a_moment_is_that_of_the_datetime(ms: int) -> None:
+    assert rfc3339(ms) == from_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")

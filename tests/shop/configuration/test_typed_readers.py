@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from unittest import mock
 
 import pytest
@@ -27,45 +29,43 @@ from tests.steps.operating import settings_of
 ADDRESSES = {"url": "postgres://u:p@host/shop", "direct_url": "", "replica_url": ""}
 
 
-@pytest.mark.parametrize(("text", "value"), [("1", True), ("on", True), ("True", True), ("0", False), ("", False)])
-def test_a_switch_is_read(text: str, value: bool) -> None:
-    with mock.patch.dict(os.environ, {"HTTPS": text}):
-        assert strict_env().bool("HTTPS", default=False) is value
+@contextmanager
+def reading(text: str) -> Iterator[None]:
+    """In the environment the variable X has this text."""
+    with mock.patch.dict(os.environ, {"X": text}):
+        yield
 
 
-@pytest.mark.parametrize("text", ["ture", "2", "enabled"])
-def test_a_switch_that_is_mistyped_is_not_off(text: str) -> None:
-    with mock.patch.dict(os.environ, {"HTTPS": text}), pytest.raises(ImproperlyConfigured, match="HTTPS .* 1 or 0"):
-        strict_env().bool("HTTPS", default=False)
+def test_a_switch_is_read_and_one_that_is_mistyped_is_not_off() -> None:
+    for text, value in (("1", True), ("on", True), ("True", True), ("0", False), ("", False)):
+        with reading(text):
+            assert strict_env().bool("X", default=False) is value
+    for text in ("ture", "2", "enabled"):
+        with reading(text), pytest.raises(ImproperlyConfigured, match="X .* 1 or 0"):
+            strict_env().bool("X", default=False)
 
 
-def test_a_number_that_is_none_is_named() -> None:
-    with mock.patch.dict(os.environ, {"PORT": "many"}), pytest.raises(ImproperlyConfigured, match="PORT .* number"):
-        strict_env().int("PORT", default=8000)
-
-
-def test_json_that_is_none_is_named_without_its_value() -> None:
-    with (
-        mock.patch.dict(os.environ, {"MEDIA_STORAGE_OPTIONS": "{secret"}),
-        pytest.raises(ImproperlyConfigured, match="MEDIA_STORAGE_OPTIONS .* JSON") as refusal,
-    ):
-        strict_env().json("MEDIA_STORAGE_OPTIONS", default={})
+def test_a_number_and_json_that_are_none_are_named_without_a_secret() -> None:
+    with reading("many"), pytest.raises(ImproperlyConfigured, match="X .* number"):
+        strict_env().int("X", default=8000)
+    with reading("{secret"), pytest.raises(ImproperlyConfigured, match="X .* JSON") as refusal:
+        strict_env().json("X", default={})
     assert "secret" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("url", ["gopher://mail.example", "smtp://mail.example:many", "mail.example"])
-def test_a_mail_server_that_cannot_be_read_is_named(url: str) -> None:
-    with mock.patch.dict(os.environ, {"EMAIL_URL": url}), pytest.raises(ImproperlyConfigured, match="EMAIL_URL"):
-        email_url(strict_env(), "EMAIL_URL", default="consolemail://")
-
-
-@pytest.mark.parametrize("url", ["mysql://u:p@host/shop", "postgres://u:p@host:many/shop", "host/shop"])
-@pytest.mark.parametrize("name", ["url", "direct_url", "replica_url"])
-def test_a_database_that_cannot_be_read_is_named(name: str, url: str) -> None:
-    variable = {"url": "DATABASE_URL", "direct_url": "DIRECT_DATABASE_URL", "replica_url": "REPLICA_DATABASE_URL"}[name]
-    with pytest.raises(ImproperlyConfigured, match=rf"^{variable} ") as refusal:
-        databases(**{**ADDRESSES, name: url}, argv=[])
-    assert "u:p" not in str(refusal.value)
+def test_a_server_that_cannot_be_read_is_named_without_its_password() -> None:
+    for url in ("gopher://mail.example", "smtp://mail.example:many", "mail.example"):
+        with reading(url), pytest.raises(ImproperlyConfigured, match="^X"):
+            email_url(strict_env(), "X", default="consolemail://")
+    for name, variable in (
+        ("url", "DATABASE_URL"),
+        ("direct_url", "DIRECT_DATABASE_URL"),
+        ("replica_url", "REPLICA_DATABASE_URL"),
+    ):
+        for url in ("mysql://u:p@host/shop", "postgres://u:p@host:many/shop", "host/shop"):
+            with pytest.raises(ImproperlyConfigured, match=rf"^{variable} ") as refusal:
+                databases(**{**ADDRESSES, name: url}, argv=[])
+            assert "u:p" not in str(refusal.value)
 
 
 def test_a_store_that_cannot_be_read_is_named() -> None:
@@ -77,27 +77,18 @@ def test_a_store_that_cannot_be_read_is_named() -> None:
         broker_settings("redis://broker:many", task_seconds_max=60)
 
 
-@pytest.mark.parametrize("text", ["Asia/Shangai", "Asia", "tzdata.zi", "../UTC", "", "asia/shanghai", "right/UTC"])
-def test_a_zone_that_does_not_exist_is_named(text: str) -> None:
-    with (
-        mock.patch.dict(os.environ, {"TIME_ZONE": text}),
-        pytest.raises(ImproperlyConfigured, match=f"TIME_ZONE is '{re.escape(text)}'"),
-    ):
-        zone(strict_env(), "TIME_ZONE", default="UTC")
-
-
-@pytest.mark.parametrize("text", ["UTC", "Asia/Shanghai", "America/Argentina/Buenos_Aires", "Etc/GMT+8"])
-def test_a_zone_is_read_as_it_is_written(text: str) -> None:
-    with mock.patch.dict(os.environ, {"TIME_ZONE": text}):
-        assert zone(strict_env(), "TIME_ZONE", default="UTC") == text
+def test_a_zone_is_read_as_it_is_written_and_one_that_does_not_exist_is_named() -> None:
+    for text in ("UTC", "Asia/Shanghai", "America/Argentina/Buenos_Aires", "Etc/GMT+8"):
+        with reading(text):
+            assert zone(strict_env(), "X", default="UTC") == text
+    for text in ("Asia/Shangai", "Asia", "tzdata.zi", "../UTC", "", "asia/shanghai", "right/UTC"):
+        with reading(text), pytest.raises(ImproperlyConfigured, match=f"X is '{re.escape(text)}'"):
+            zone(strict_env(), "X", default="UTC")
 
 
 def test_a_log_level_that_does_not_exist_is_named() -> None:
-    with (
-        mock.patch.dict(os.environ, {"LOG_LEVEL": "LOUD"}),
-        pytest.raises(ImproperlyConfigured, match=r"LOG_LEVEL .*WARNING"),
-    ):
-        log_level(strict_env(), "LOG_LEVEL", default="WARNING")
+    with reading("LOUD"), pytest.raises(ImproperlyConfigured, match=r"X .*WARNING"):
+        log_level(strict_env(), "X", default="WARNING")
 
 
 def test_a_process_does_not_start_with_one() -> None:
@@ -111,13 +102,11 @@ def test_hsts_is_for_a_day_and_this_host_unless_more_is_chosen() -> None:
     chosen = {"HSTS_SECONDS": "31536000", "HSTS_SUBDOMAINS": "1", "HSTS_PRELOAD": "1"}
     with mock.patch.dict(os.environ, chosen):
         assert hsts(strict_env(), https=True) == (31_536_000, True, True)
-
-
-@pytest.mark.parametrize("missing", ["HSTS_SECONDS", "HSTS_SUBDOMAINS"])
-def test_preloading_that_browsers_refuse_is_refused(missing: str) -> None:
-    chosen = {"HSTS_SECONDS": "31536000", "HSTS_SUBDOMAINS": "1", "HSTS_PRELOAD": "1", missing: "0"}
-    with mock.patch.dict(os.environ, chosen), pytest.raises(ImproperlyConfigured, match="HSTS_PRELOAD needs"):
-        hsts(strict_env(), https=True)
+    # Browsers refuse to preload less.
+    for missing in ("HSTS_SECONDS", "HSTS_SUBDOMAINS"):
+        less = {**chosen, missing: "0"}
+        with mock.patch.dict(os.environ, less), pytest.raises(ImproperlyConfigured, match="HSTS_PRELOAD needs"):
+            hsts(strict_env(), https=True)
 
 
 def test_the_answer_says_what_was_chosen(client: Client, settings: Settings) -> None:
@@ -137,27 +126,19 @@ def test_a_bound_is_a_number_or_nothing() -> None:
         assert optional_amount(env, "C", currency="CNY") == 50_000
         assert optional_amount(env, "C", currency="JPY") == 500
         assert optional_amount(env, "D", currency="CNY") == 9_990
+    for text in ("-1", "many", "1e3", "99.901", "五"):
+        with reading(text):
+            with pytest.raises(ImproperlyConfigured, match="^X"):
+                optional_amount(strict_env(), "X", currency="CNY")
+            with pytest.raises(ImproperlyConfigured, match="^X"):
+                optional_number(strict_env(), "X")
 
 
-@pytest.mark.parametrize("text", ["-1", "many", "1e3", "99.901", "五"])
-def test_a_bound_that_is_none_is_named(text: str) -> None:
-    with mock.patch.dict(os.environ, {"BOUND": text}):
-        with pytest.raises(ImproperlyConfigured, match="BOUND"):
-            optional_amount(strict_env(), "BOUND", currency="CNY")
-        with pytest.raises(ImproperlyConfigured, match="BOUND"):
-            optional_number(strict_env(), "BOUND")
-
-
-@pytest.mark.parametrize(
-    "text", ["ftp://chat/secret", "chat/secret", "https://", "https://chat:99999/secret", "https://a b/"]
-)
-def test_an_address_that_is_none_is_named_without_its_secret(text: str) -> None:
-    with mock.patch.dict(os.environ, {"HOOK": text}), pytest.raises(ImproperlyConfigured, match="HOOK") as refused:
-        http_address(strict_env(), "HOOK")
-    assert "secret" not in str(refused.value)
-
-
-def test_an_address_or_none_is_read() -> None:
-    with mock.patch.dict(os.environ, {"HOOK": "https://chat.example.com/hooks/1"}):
-        assert http_address(strict_env(), "HOOK") == "https://chat.example.com/hooks/1"
+def test_an_address_or_none_is_read_and_another_text_is_named_without_its_secret() -> None:
+    with reading("https://chat.example.com/hooks/1"):
+        assert http_address(strict_env(), "X") == "https://chat.example.com/hooks/1"
         assert http_address(strict_env(), "MISSING") == ""
+    for text in ("ftp://chat/secret", "chat/secret", "https://", "https://chat:99999/secret", "https://a b/"):
+        with reading(text), pytest.raises(ImproperlyConfigured, match="^X") as refused:
+            http_address(strict_env(), "X")
+        assert "secret" not in str(refused.value)

@@ -2,8 +2,6 @@
 
 import os
 
-import pytest
-
 from shop.configuration.database_connections import databases
 from tests.steps.operating import settings_of
 
@@ -35,11 +33,11 @@ def test_options_of_the_address_come_first() -> None:
     assert found["default"]["OPTIONS"]["connect_timeout"] == 7
 
 
-@pytest.mark.parametrize("command", ["migrate", "add_languages", "sync_translation_fields"])
-def test_commands_that_change_tables_have_the_direct_connection_alone(command: str) -> None:
+def test_commands_that_change_tables_have_the_direct_connection_alone() -> None:
     """A step in Python that used the pooler would wait for the locks of its own migration."""
-    found = databases(url=POOLED, direct_url=STRAIGHT, replica_url=COPY, argv=["manage.py", command])
-    assert {alias: each["HOST"] for alias, each in found.items()} == {"default": "postgres"}
+    for command in ("migrate", "add_languages", "sync_translation_fields"):
+        found = databases(url=POOLED, direct_url=STRAIGHT, replica_url=COPY, argv=["manage.py", command])
+        assert {alias: each["HOST"] for alias, each in found.items()} == {"default": "postgres"}, command
 
 
 def test_a_migration_gives_up_a_lock_that_buyers_wait_behind() -> None:
@@ -56,14 +54,11 @@ def test_only_commands_that_change_tables_have_the_role_that_may() -> None:
     assert {one["USER"] for one in databases(**addresses, argv=["granian"]).values()} == {"shop"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hosts"),
-    [
-        (["migrate"], {"default": "postgres"}),
-        (["check"], {"default": "pooler", "direct": "postgres", "replica": "replica"}),
-    ],
-)
-def test_the_settings_look_at_the_command(arguments: list[str], hosts: dict[str, str]) -> None:
+def test_the_settings_look_at_the_command() -> None:
     addresses = {"DATABASE_URL": POOLED, "DIRECT_DATABASE_URL": STRAIGHT, "REPLICA_DATABASE_URL": COPY}
-    found = settings_of({**os.environ, **addresses}, argv=["manage.py", *arguments])["DATABASES"]
-    assert {alias: each["HOST"] for alias, each in found.items()} == hosts
+    for command, hosts in (
+        ("migrate", {"default": "postgres"}),
+        ("check", {"default": "pooler", "direct": "postgres", "replica": "replica"}),
+    ):
+        found = settings_of({**os.environ, **addresses}, argv=["manage.py", command])["DATABASES"]
+        assert {alias: each["HOST"] for alias, each in found.items()} == hosts

@@ -89,7 +89,10 @@ def test_the_catalogue_is_as_old_as_the_replica() -> None:
 
 
 def test_sales_carts_and_accounts_are_read_from_the_primary(product: Product) -> None:
-    item = make_item(product)
+    item = make_item(product, opens_in_seconds=-60)
+    page = Client().get("/products/longjing/").content.decode()
+    assert "Longjing old" in page
+    assert "Spring sale" in page
     assert "Longjing new" in Client().get(f"/sales/{item.sale_id}/").content.decode()
     assert "Longjing new" in APIClient().get(f"/api/v1/sales/{item.sale_id}/").content.decode()
     cart = APIClient().put("/api/v1/cart/", {"lines": [{"sku": variant_of(product).sku, "units": 1}]}, format="json")
@@ -99,13 +102,6 @@ def test_sales_carts_and_accounts_are_read_from_the_primary(product: Product) ->
     User.objects.create_user("buyer", password="buyer-password")
     token = APIClient().post("/api/v1/auth/token/", {"username": "buyer", "password": "buyer-password"})
     assert token.status_code == 201
-
-
-def test_a_sale_on_the_page_of_a_product_is_as_it_is_now(product: Product) -> None:
-    make_item(product, opens_in_seconds=-60)
-    page = Client().get("/products/longjing/").content.decode()
-    assert "Longjing old" in page
-    assert "Spring sale" in page
 
 
 @pytest.mark.usefixtures("product")
@@ -162,36 +158,18 @@ def test_a_replica_that_is_silent_on_a_kept_connection_is_away_after_two_seconds
 
 
 @pytest.mark.usefixtures("product")
-def test_a_replica_that_has_ended_a_kept_connection_is_asked_on_a_new_one(pair: Pair) -> None:
+def test_a_kept_connection_is_tried_once_a_request_and_replaced_where_the_replica_has_ended_it(pair: Pair) -> None:
     assert name_on("/products/") == "Longjing old"
     session = replica_session()
-    pair.standby.tell(f"SELECT pg_terminate_backend({session}, 10000)")
-    close_old_connections()
-    assert name_on("/products/") == "Longjing old"
-    assert replica_session() != session
-
-
-@pytest.mark.usefixtures("product")
-def test_a_kept_connection_to_the_replica_is_tried_once_a_request() -> None:
-    name_on("/products/")
     close_old_connections()
     with mock.patch.object(replica_module, "answers", wraps=answers) as tried:
         assert {name_on(path) for path in PAGES} == {"Longjing old"}
     assert tried.call_count == 1
-
-
-@pytest.mark.usefixtures("product")
-def test_a_fault_of_the_primary_is_not_taken_for_one_of_the_replica(pair: Pair) -> None:
-    @may_lag
-    def read() -> int:
-        assert Product.objects.using(reading_alias()).count() == 1
-        return Category.objects.count()
-
-    assert read() == 1
-    pair.primary.kill()
-    with capture_logs() as logs, pytest.raises(Exception, match="connection|terminat"):
-        read()
-    assert not [line for line in logs if line["event"] == "replica_away"]
+    assert replica_session() == session
+    pair.standby.tell(f"SELECT pg_terminate_backend({session}, 10000)")
+    close_old_connections()
+    assert name_on("/products/") == "Longjing old"
+    assert replica_session() != session
 
 
 @pytest.mark.usefixtures("product")
@@ -226,6 +204,20 @@ def test_a_statement_that_takes_too_long_is_no_outage_of_the_replica_and_is_not_
     assert not replica_module.replica.is_away
 
 
-@pytest.mark.slow
-def test_without_a_replica_everything_is_read_from_the_primary(db: None) -> None:
+@pytest.mark.usefixtures("db")
+def test_without_a_replica_everything_is_read_from_the_primary() -> None:
     assert may_lag(reading_alias)() == "default"
+
+
+@pytest.mark.usefixtures("product")
+def test_a_fault_of_the_primary_is_not_taken_for_one_of_the_replica(pair: Pair) -> None:
+    @may_lag
+    def read() -> int:
+        assert Product.objects.using(reading_alias()).count() == 1
+        return Category.objects.count()
+
+    assert read() == 1
+    pair.primary.kill()
+    with capture_logs() as logs, pytest.raises(Exception, match="connection|terminat"):
+        read()
+    assert not [line for line in logs if line["event"] == "replica_away"]
