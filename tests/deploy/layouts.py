@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.deploy.programs import DEPLOY, ROOT, check, program
-from tests.deploy.unit_files import read_unit, values_of
+from tests.deploy.unit_files import read_environment_file, read_unit, values_of
 
 Commands = dict[str, list[str]]
 
@@ -76,13 +76,6 @@ def systemd_commands() -> Commands:
         words = shlex.split(line)
         commands[f"migrate: {words[-1]}"] = [Path(words[0]).name, *words[1:]]
     return commands
-
-
-def read_environment_file(path: Path) -> dict[str, str]:
-    """NAME=value lines; empty if there is no such file."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    return {name: value.strip('"') for name, _, value in pairs}
 
 
 def readme_commands() -> list[str]:

@@ -8,8 +8,9 @@ import pytest
 from django.http.request import validate_host
 
 from seckill.store.failures import Cause
-from tests.deploy.layouts import documents, manifests, read_environment_file
+from tests.deploy.layouts import documents, manifests
 from tests.deploy.programs import DEPLOY
+from tests.deploy.unit_files import read_environment_file
 
 ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
 ADAPTER = documents(DEPLOY / "prometheus" / "adapter-rules.yaml")[0]["externalRules"]

@@ -9,16 +9,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from celery import Celery
 from django.conf import settings
 from django.urls import URLResolver, get_resolver, resolve
 
 from shop.background.queued_tasks import QUEUES
 from shop.celery import app
 from shop.languages.page_language import OTHER_LANGUAGES
-from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file, readme_commands
+from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, readme_commands
 from tests.deploy.programs import DEPLOY, ROOT
-from tests.deploy.unit_files import read_unit, values_of
+from tests.deploy.unit_files import read_environment_file, read_unit, values_of
 from web.addresses import ITEM_CALL, LIVE, PUBLIC_PAGE, RESERVE, STATUS
 from web.bodies import bytes_max
 
@@ -44,32 +43,25 @@ def queues_of(words: list[str]) -> list[str]:
 
 
 @each_layout
-def test_each_queue_has_one_worker(layout: str) -> None:
-    served = [queue for words in workers(LAYOUTS[layout]()) for queue in queues_of(words)]
-    assert sorted(served) == sorted(all_queues())
-
-
-@each_layout
-def test_payments_and_repairs_delay_no_order(layout: str) -> None:
-    """Who waits for other companies, and who takes minutes, has a worker of its own."""
-    for words in workers(LAYOUTS[layout]()):
-        queues = set(queues_of(words))
-        assert queues <= {"payments", "mail"} or queues == {"repair"} or not queues & {"payments", "mail", "repair"}
-        # One audits and one archives at most, so one is free to reconcile.
-        if queues == {"repair"}:
-            assert int(words[words.index("-c") + 1]) >= 3
-
-
-@each_layout
-def test_all_parts_are_started(layout: str) -> None:
-    commands = LAYOUTS[layout]().values()
-    starts = [" ".join(words) for words in commands]
+def test_all_parts_are_started_and_each_queue_has_one_worker(layout: str) -> None:
+    commands = LAYOUTS[layout]()
+    starts = [" ".join(words) for words in commands.values()]
     assert sum(start.startswith("granian --interface rsgi web.rsgi:application") for start in starts) == 2
     assert any(start.startswith("celery -q -A shop beat") for start in starts)
     assert any(start.startswith("python manage.py migrate") for start in starts)
     assert all("--no-ws" in start for start in starts if start.startswith("granian"))
     # Without it, its lines have no time.
     assert all("--log-config web/granian_logs.json" in start for start in starts if start.startswith("granian"))
+
+    served = [queue for words in workers(commands) for queue in queues_of(words)]
+    assert sorted(served) == sorted(all_queues())
+    # Who waits for other companies, and who takes minutes, has a worker of its own: they delay no order.
+    for words in workers(commands):
+        queues = set(queues_of(words))
+        assert queues <= {"payments", "mail"} or queues == {"repair"} or not queues & {"payments", "mail", "repair"}
+        # One audits and one archives at most, so one is free to reconcile.
+        if queues == {"repair"}:
+            assert int(words[words.index("-c") + 1]) >= 3
 
 
 @cache
@@ -220,10 +212,6 @@ def test_the_cookie_of_the_language_is_the_one_that_proxies_know() -> None:
     assert settings.LANGUAGE_COOKIE_NAME == "django_language"
     assert "$cookie_django_language" in (DEPLOY / "nginx" / "stampede.conf").read_text()
     assert "req.cook(django_language)" in (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
-
-
-def test_the_default_queue_is_what_celery_says() -> None:
-    assert Celery().conf.task_default_queue == "celery"
 
 
 def test_documents_that_files_name_are_there() -> None:

@@ -1,9 +1,8 @@
 """deploy/systemd: systemd finds nothing wrong with the units, and they keep to what the other layouts do."""
 
+import re
 import shutil
 from pathlib import Path
-
-import pytest
 
 from shop.background.heartbeat import INTERVAL_SECONDS
 from shop.background.worker_heartbeat import TURNED_WITHIN_SECONDS
@@ -16,82 +15,63 @@ LASTING = [path for path in SERVICES if "@" in path.name]
 
 
 def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
-    """With programs that exist in place of those of the virtual environment, which systemd looks for."""
+    """With a program that exists in place of each of ours, which systemd looks for."""
     analyze = program("systemd-analyze", package="Debian: apt install systemd")
-    for path in [*SERVICES, SYSTEMD / "stampede.target", SYSTEMD / "stampede-backup.timer"]:
-        text = path.read_text().replace("/srv/stampede/.venv/bin/", "/bin/../bin/true-")
-        for name in ("granian", "celery", "python"):
-            text = text.replace(f"/bin/../bin/true-{name}", "/bin/true")
-        text = text.replace("/srv/stampede/deploy/backup/base-backup.sh", "/bin/true")
-        (tmp_path / path.name).write_text(text)
-    instances = {
-        "stampede-web@": "8001",
-        "stampede-worker@": "drain",
-        "stampede-beat@": "1",
-        "stampede-migrate": "",
-        "stampede-prepare": "",
-        "stampede-backup": "",
-    }
+    instances = {"stampede-web@": "8001", "stampede-worker@": "drain", "stampede-beat@": "1"}
     units = []
-    for stem, instance in instances.items():
-        source = tmp_path / f"{stem}.service"
-        unit = tmp_path / f"{stem}{instance}.service"
-        if instance:
-            shutil.copy(source, unit)
-        units.append(unit)
-    others = [tmp_path / "stampede.target", tmp_path / "stampede-backup.timer"]
-    said = check(analyze, "verify", "--man=no", *units, *others)
+    for path in [*SERVICES, SYSTEMD / "stampede.target", SYSTEMD / "stampede-backup.timer"]:
+        text = re.sub(r"/srv/stampede/(\.venv/bin/\w+|deploy/backup/base-backup\.sh)", "/bin/true", path.read_text())
+        # The template, which the target wants, and one of it.
+        for name in {path.name, f"{path.stem}{instances.get(path.stem, '')}{path.suffix}"}:
+            (tmp_path / name).write_text(text)
+        units.append(tmp_path / f"{path.stem}{instances.get(path.stem, '')}{path.suffix}")
+    said = check(analyze, "verify", "--man=no", *units)
     # Of a value that it does not know it says that it ignores it. It speaks of the machine's other units too.
     assert not [line for line in said.splitlines() if "stampede" in line]
 
 
-@pytest.mark.parametrize("path", LASTING, ids=lambda path: path.stem)
-def test_a_lasting_service_is_restarted_without_end(path: Path) -> None:
-    unit = read_unit(path)
-    assert values_of(unit, "Service", "Restart") == ["always"]
-    assert values_of(unit, "Unit", "StartLimitIntervalSec") == ["0"]
-    assert values_of(unit, "Unit", "PartOf") == ["stampede.target"]
-    # The target wants its units by name. A host that enables a unit without the target starts it too.
-    assert values_of(unit, "Install", "WantedBy") == ["multi-user.target"]
+def test_a_lasting_service_is_restarted_without_end_and_waits_for_new_tables_between_two_releases() -> None:
+    for path in LASTING:
+        unit = read_unit(path)
+        assert values_of(unit, "Service", "Restart") == ["always"], path.stem
+        assert values_of(unit, "Unit", "StartLimitIntervalSec") == ["0"], path.stem
+        assert values_of(unit, "Unit", "PartOf") == ["stampede.target"], path.stem
+        # The target wants its units by name. A host that enables a unit without the target starts it too.
+        assert values_of(unit, "Install", "WantedBy") == ["multi-user.target"], path.stem
+        # It starts too where PostgreSQL does not answer: tests/shop/databases/test_migrations_applied.py
+        waits = values_of(unit, "Service", "ExecStartPre")
+        assert waits == ["/srv/stampede/.venv/bin/python manage.py migrations_applied"], path.stem
 
 
-@pytest.mark.parametrize(
-    "enabled",
-    [
-        pytest.param(["stampede.target"], id="the whole shop"),
-        pytest.param(["stampede-web@8001.service", "stampede-web@8002.service"], id="web alone"),
-        pytest.param(["stampede-worker@drain.service", "stampede-beat@2.service"], id="workers and a beat"),
-    ],
-)
-def test_what_a_host_enables_starts_with_it(enabled: list[str], tmp_path: Path) -> None:
+def test_what_a_host_enables_starts_with_it(tmp_path: Path) -> None:
+    """The whole shop, web alone, workers and a beat."""
     systemctl = program("systemctl", package="Debian: apt install systemd")
-    units = tmp_path / "etc" / "systemd" / "system"
-    shutil.copytree(SYSTEMD, units)
-    check(systemctl, f"--root={tmp_path}", "enable", *enabled)
-    started = units / "multi-user.target.wants"
-    assert sorted(path.name for path in started.iterdir()) == sorted(enabled)
+    for enabled in (
+        ["stampede.target"],
+        ["stampede-web@8001.service", "stampede-web@8002.service"],
+        ["stampede-beat@2.service", "stampede-worker@drain.service"],
+    ):
+        root = tmp_path / enabled[0]
+        units = root / "etc" / "systemd" / "system"
+        shutil.copytree(SYSTEMD, units)
+        check(systemctl, f"--root={root}", "enable", *enabled)
+        assert sorted(path.name for path in (units / "multi-user.target.wants").iterdir()) == enabled
 
 
-@pytest.mark.parametrize("path", LASTING, ids=lambda path: path.stem)
-def test_a_process_that_restarts_between_two_releases_waits_for_the_new_tables(path: Path) -> None:
-    # It starts too where PostgreSQL does not answer: tests/shop/databases/test_migrations_applied.py
-    commands = values_of(read_unit(path), "Service", "ExecStartPre")
-    assert commands == ["/srv/stampede/.venv/bin/python manage.py migrations_applied"]
+def test_a_unit_that_gives_signs_of_life_is_watched_for_them() -> None:
+    for name in ("worker", "beat"):
+        [seconds] = values_of(read_unit(SYSTEMD / f"stampede-{name}@.service"), "Service", "WatchdogSec")
+        assert int(seconds) > TURNED_WITHIN_SECONDS + 10 * INTERVAL_SECONDS, name
 
 
-@pytest.mark.parametrize("name", ["worker", "beat"])
-def test_a_unit_that_gives_signs_of_life_is_watched_for_them(name: str) -> None:
-    [seconds] = values_of(read_unit(SYSTEMD / f"stampede-{name}@.service"), "Service", "WatchdogSec")
-    assert int(seconds) > TURNED_WITHIN_SECONDS + 10 * INTERVAL_SECONDS
-
-
-@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)
-def test_no_unit_is_root_or_writes_where_it_likes(path: Path) -> None:
-    unit = read_unit(path)
-    # A base backup is PostgreSQL's work.
-    assert values_of(unit, "Service", "User") == ["postgres" if path.stem == "stampede-backup" else "stampede"]
-    assert values_of(unit, "Service", "ProtectSystem") == ["strict"]
-    assert values_of(unit, "Service", "NoNewPrivileges") == ["yes"]
+def test_no_unit_is_root_or_writes_where_it_likes() -> None:
+    for path in SERVICES:
+        unit = read_unit(path)
+        # A base backup is PostgreSQL's work.
+        user = "postgres" if path.stem == "stampede-backup" else "stampede"
+        assert values_of(unit, "Service", "User") == [user], path.stem
+        assert values_of(unit, "Service", "ProtectSystem") == ["strict"], path.stem
+        assert values_of(unit, "Service", "NoNewPrivileges") == ["yes"], path.stem
 
 
 def test_each_host_has_the_files_of_the_release_and_not_only_the_one_that_migrates() -> None:

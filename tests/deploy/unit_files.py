@@ -52,7 +52,7 @@ class Host:
             elif name == "EnvironmentFile":
                 path = self.place(text.removeprefix("-"))
                 assert text.startswith("-") or path.exists(), f"{text} is missing"
-                values |= _pairs(path)
+                values |= read_environment_file(path)
         return {**os.environ, **values, **self.environment}
 
     def commands_of(self, unit: Unit, *, instance: str, environment: dict[str, str]) -> list[list[str]]:
@@ -88,9 +88,8 @@ class Host:
         return self.place(directory)
 
 
-def _pairs(path: Path) -> dict[str, str]:
-    """As systemd reads an environment file: a value may stand in quotes."""
-    if not path.exists():
-        return {}
-    lines = (line for line in path.read_text().splitlines() if line and not line.startswith("#"))
-    return {name: value.strip('"') for name, _, value in (line.partition("=") for line in lines)}
+def read_environment_file(path: Path) -> dict[str, str]:
+    """As systemd reads it: a value may stand in quotes. Empty if there is no such file."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name: value.strip('"') for name, _, value in pairs}

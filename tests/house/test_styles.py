@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 APPS = ("shop", "seckill", "orders")
 SHEETS = sorted(path for app in APPS for path in (ROOT / app / "static").rglob("*.css"))
@@ -31,20 +29,12 @@ def strange_declarations(sheet: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", SHEETS, ids=lambda path: path.name)
-def test_type_and_radius_come_from_the_tokens(path: Path) -> None:
-    assert not strange_declarations(path.read_text())
-
-
-@pytest.mark.parametrize(
-    "declaration",
-    [
-        *("font-size: .9rem", "font-size: 1.1em", "font-size: clamp(1rem, 2vw, 2rem)", "font: 11pt/1.5 system-ui"),
-        *("border-radius: 10px", "border-top-left-radius: 1rem", "border-radius: var(--radius) 4px"),
-    ],
-)
-def test_a_size_that_is_written_out_is_found(declaration: str) -> None:
-    assert strange_declarations(f"a {{ color: red; {declaration}; }}") == [declaration]
+def test_type_and_radius_come_from_the_tokens() -> None:
+    assert len(SHEETS) > 5
+    strange = {path.name: strange_declarations(path.read_text()) for path in SHEETS}
+    assert {name: found for name, found in strange.items() if found} == {}
+    for written in ("font-size: .9rem", "font: 11pt/1.5 system-ui", "border-radius: var(--radius) 4px"):
+        assert strange_declarations(f"a {{ color: red; {written}; }}") == [written]
 
 
 def test_no_page_has_a_style_of_its_own() -> None:
