@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 from unittest import mock
 
-import pytest
-
 from bench.faults.wire.front_proxy import (
     FrontPorts,
     haproxy_environment,
@@ -25,10 +23,6 @@ def in_a_container(files: dict[str, str]) -> dict[str, str]:
     for name, address in addresses.items():
         files = {place: text.replace(name, address) for place, text in files.items()}
     return files
-
-
-def of_systemd() -> dict[str, str]:
-    return nginx_files()
 
 
 def of_compose() -> dict[str, str]:
@@ -55,16 +49,25 @@ def of_kubernetes() -> dict[str, str]:
     return in_a_container(files)
 
 
-@pytest.mark.parametrize("files", [of_systemd, of_compose, of_kubernetes], ids=lambda files: files.__name__)
-def test_nginx_finds_nothing_wrong(files: object, server_directory: Path) -> None:
-    assert callable(files)
+def test_nginx_finds_nothing_wrong(server_directory: Path) -> None:
+    """With the files of systemd, compose and Kubernetes."""
     nginx = program("nginx", package="Debian: apt install nginx-light")
-    given = files()
-    assert len(given) == 4
     changes = listen_on(http_port=free_port(), https_port=free_port())
-    make_certificate(server_directory / "tls")
-    main = nginx_tree(server_directory, files=given, changes=changes)
-    check(nginx, "-t", "-q", "-p", server_directory, "-c", main, "-e", "stderr")
+    for number, files in enumerate((nginx_files(), of_compose(), of_kubernetes())):
+        assert len(files) == 4
+        directory = server_directory / f"{number}"
+        make_certificate(directory / "tls")
+        check(
+            nginx,
+            "-t",
+            "-q",
+            "-p",
+            directory,
+            "-c",
+            nginx_tree(directory, files=files, changes=changes),
+            "-e",
+            "stderr",
+        )
 
 
 def test_haproxy_finds_nothing_wrong(server_directory: Path) -> None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,7 +13,7 @@ from seckill.outbox import doorbell
 from shop.background import sweep_scheduler
 from shop.background.sweep_scheduler import SweepScheduler
 from shop.celery import app as shop_app
-from tests.own_store import OwnStore, running
+from tests.own_store import OwnStore
 
 EVERY_SECONDS = 0.05
 # Many times as long as it takes, far below the hour that a clock is off.
@@ -72,15 +71,10 @@ def test_a_daily_task_is_first_sent_minutes_after_a_start_and_then_daily() -> No
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[OwnStore]:
-    with running(tmp_path, appendonly="no") as own_store:
-        yield own_store
-
-
-@pytest.fixture
-def sender(broker: OwnStore) -> Iterator[SweepScheduler]:
+def sender(own_store: OwnStore) -> Iterator[SweepScheduler]:
     """Beat with two tasks, each with a queue of its own."""
-    app = Celery("test", set_as_current=False, broker=broker.url)
+    own_store.client.flushall()
+    app = Celery("test", set_as_current=False, broker=own_store.url)
     app.conf.task_routes = {"slow": {"queue": "slow"}, "quick": {"queue": "quick"}}
     app.conf.beat_schedule = {name: {"task": name, "schedule": 0.001} for name in ("slow", "quick")}
     yield SweepScheduler(app=app)
@@ -88,29 +82,27 @@ def sender(broker: OwnStore) -> Iterator[SweepScheduler]:
 
 
 def test_a_queue_that_no_worker_empties_stays_short(
-    broker: OwnStore, sender: SweepScheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    own_store: OwnStore, sender: SweepScheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sweep_scheduler, "WAITING_MAX", 10)
     for _ in range(100):
-        broker.client.delete("quick")
+        own_store.client.delete("quick")
         sender.tick()
         time.sleep(0.002)
-    assert broker.client.llen("slow") == 10
-    assert broker.client.llen("quick") <= 1
+    assert own_store.client.llen("slow") == 10
+    assert own_store.client.llen("quick") <= 1
     assert caplog.text.count("queue_too_long") == 1
     # When a worker is back, they are sent again.
-    broker.client.delete("slow")
+    own_store.client.delete("slow")
     for _ in range(5):
         sender.tick()
         time.sleep(0.002)
-    assert 1 <= broker.client.llen("slow") <= 6
-
-
-def test_sweeps_have_more_room_than_the_doorbell() -> None:
-    assert sweep_scheduler.WAITING_MAX > 2 * doorbell.WAITING_MAX
+    assert 1 <= own_store.client.llen("slow") <= 6
 
 
 def test_the_shop_uses_it() -> None:
     assert shop_app.conf.beat_scheduler == "shop.background.sweep_scheduler:SweepScheduler"
     shop_app.loader.import_default_modules()
     assert all(entry["schedule"] >= 1 for entry in shop_app.conf.beat_schedule.values())
+    # Sweeps have more room than the doorbell.
+    assert sweep_scheduler.WAITING_MAX > 2 * doorbell.WAITING_MAX

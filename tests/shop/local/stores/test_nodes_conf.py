@@ -43,8 +43,3 @@ def test_lines_of_unknown_nodes_and_an_open_migration_stay_as_they_are() -> None
     there = nodes_conf.readdressed(text=text, addresses={known: NEW[0]}, host="127.0.0.1")
 
     assert there == text.replace(f"{known} :20000@21000", f"{known} 127.0.0.1:22000@23000")
-
-
-def test_a_damaged_file_names_no_node() -> None:
-    assert nodes_conf.own_id(text="") is None
-    assert nodes_conf.own_id(text="\0\0\0") is None
