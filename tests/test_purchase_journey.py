@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
-from rest_framework.test import APIClient
 
 from orders import tasks
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
+from tests.steps.buying import reserve_by_api, with_token
 from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,25 +22,15 @@ def _the_database_is_reached(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("pooler")
 
 
-def sign_in(user: User) -> APIClient:
-    api = APIClient()
-    answer = api.post("/api/v1/auth/token/", {"username": user.username, "password": f"{user.username}-password"})
-    assert answer.status_code == 201
-    api.credentials(HTTP_AUTHORIZATION=f"Bearer {answer.json()['token']}")
-    return api
-
-
 def test_a_buyer_reserves_pays_and_owns(buyer: User, item: SaleItem) -> None:
     # Given a buyer who is signed in, and a sale of five units that is open
-    api = sign_in(buyer)
+    api = with_token(buyer)
     assert api.get("/api/v1/sales/", {"phase": "open"}).json()[0]["items"][0]["id"] == item.pk
     assert api.get(f"/api/v1/sale-items/{item.pk}/live/").json()["left"] == 5
 
     # When they get a pass and reserve with it
     text = api.post(f"/api/v1/sale-items/{item.pk}/passes/").json()["pass"]
-    door = APIClient()
-    door.credentials(HTTP_AUTHORIZATION=f"Pass {text}")
-    answer = door.post(f"/api/v1/sale-items/{item.pk}/reservations/", {"units": 1})
+    answer = reserve_by_api(item.pk, text, {"units": 1})
 
     # Then they are told yes, with the price and the deadline
     assert answer.status_code == 201
@@ -74,11 +64,9 @@ def test_a_buyer_reserves_pays_and_owns(buyer: User, item: SaleItem) -> None:
 
 def test_a_buyer_who_does_not_pay_gives_the_units_back(buyer: User, item: SaleItem) -> None:
     # Given a reservation that became an order
-    api = sign_in(buyer)
+    api = with_token(buyer)
     text = api.post(f"/api/v1/sale-items/{item.pk}/passes/").json()["pass"]
-    door = APIClient()
-    door.credentials(HTTP_AUTHORIZATION=f"Pass {text}")
-    reservation = door.post(f"/api/v1/sale-items/{item.pk}/reservations/").json()
+    reservation = reserve_by_api(item.pk, text).json()
     intake.drain_once(item_id=item.pk)
 
     # When its deadline passes
@@ -92,7 +80,6 @@ def test_a_buyer_who_does_not_pay_gives_the_units_back(buyer: User, item: SaleIt
     assert item.taken == 0
 
     # And the old pass buys nothing, but the buyer's limit is free: a new one does
-    assert door.post(f"/api/v1/sale-items/{item.pk}/reservations/").json()["code"] == "hold_ended"
+    assert reserve_by_api(item.pk, text).json()["code"] == "hold_ended"
     text = api.post(f"/api/v1/sale-items/{item.pk}/passes/").json()["pass"]
-    door.credentials(HTTP_AUTHORIZATION=f"Pass {text}")
-    assert door.post(f"/api/v1/sale-items/{item.pk}/reservations/").status_code == 201
+    assert reserve_by_api(item.pk, text).status_code == 201

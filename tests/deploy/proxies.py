@@ -1,19 +1,18 @@
 """nginx and HAProxy with the files of `deploy/`, at ports of the test and with a certificate of its own."""
 
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
+from typing import Any
 
 from bench.faults.wire.front_proxy import HOST, FrontPorts, front_proxy
 from shop.local.ports import free_port
-from shop.local.process import POLL_SECONDS, stop_processes
+from shop.local.process import start_processes, stop_processes
 from tests.deploy.programs import program
 
-START_SECONDS = 20.0
 # Debian's packages, by program.
 PACKAGES = {"nginx": "nginx-light", "haproxy": "haproxy"}
 
@@ -36,15 +35,14 @@ class Proxy:
         client: str = "127.0.0.1",
     ) -> tuple[HTTPResponse, bytes]:
         """One call over TLS, or without it where `plain`, on a connection of its own from the address `client`."""
-        connection: HTTPConnection
-        if plain:
-            connection = HTTPConnection("127.0.0.1", self.http_port, timeout=30, source_address=(client, 0))
-        else:
-            # The certificate is the test's own.
-            context = ssl._create_unverified_context()
-            connection = HTTPSConnection(
-                "127.0.0.1", self.https_port, timeout=30, context=context, source_address=(client, 0)
-            )
+        source: dict[str, Any] = {"timeout": 30, "source_address": (client, 0)}
+        # The certificate is the test's own.
+        context = ssl._create_unverified_context()
+        connection = (
+            HTTPConnection("127.0.0.1", self.http_port, **source)
+            if plain
+            else HTTPSConnection("127.0.0.1", self.https_port, context=context, **source)
+        )
         try:
             connection.request(method, path, body=body, headers={"Host": HOST, **(headers or {})})
             response = connection.getresponse()
@@ -60,12 +58,8 @@ def running_proxy(name: str, directory: Path, *, hot_port: int, pages_port: int)
     proxy = Proxy(http_port=free_port(), https_port=free_port())
     ports = FrontPorts(http=proxy.http_port, https=proxy.https_port, hot=hot_port, pages=pages_port)
     process = front_proxy(name, directory=directory, ports=ports, ready=lambda _: _listens(proxy))
-    process.start()
     try:
-        give_up_s = time.monotonic() + START_SECONDS
-        while not process.answers():
-            assert time.monotonic() < give_up_s, process.last_lines()
-            time.sleep(POLL_SECONDS)
+        start_processes(processes=[process])
         yield proxy
     finally:
         stop_processes(processes=[process])

@@ -19,7 +19,6 @@ from django.test import override_settings
 from kombu import Connection
 from redis import Redis
 from redis.exceptions import NoPermissionError
-from rest_framework.test import APIClient
 
 from orders import tasks
 from orders.life import lifecycle
@@ -35,6 +34,7 @@ from tests.embedded_servers import temporary_server_directory
 from tests.other_database import shop_on
 from tests.own_store import OwnStore
 from tests.processes import wait_until
+from tests.steps.buying import reserve_by_api, with_token
 from tests.steps.shop import other_item
 from tests.steps.store import left_held_sold
 
@@ -159,14 +159,9 @@ def test_a_purchase_and_a_reconcile_pass_and_nothing_else(database: str, store: 
 
 
 def bought(item: SaleItem) -> Order:
-    User.objects.create_user("buyer", password="buyer-password")
-    api = APIClient()
-    token = api.post("/api/v1/auth/token/", {"username": "buyer", "password": "buyer-password"}).json()["token"]
-    api.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
-    text = api.post(f"/api/v1/sale-items/{item.pk}/passes/").json()["pass"]
-    door = APIClient()
-    door.credentials(HTTP_AUTHORIZATION=f"Pass {text}")
-    answer = door.post(f"/api/v1/sale-items/{item.pk}/reservations/", {"units": 1})
+    buyer = with_token(User.objects.create_user("buyer", password="buyer-password"))
+    text = buyer.post(f"/api/v1/sale-items/{item.pk}/passes/").json()["pass"]
+    answer = reserve_by_api(item.pk, text)
     assert answer.status_code == 201, answer.content
     tasks.drain_outbox(item_id=item.pk)
     order = Order.objects.get()

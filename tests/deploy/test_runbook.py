@@ -16,16 +16,10 @@ ENTRIES = {
 ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
 
 
-def test_each_alert_has_its_entry_and_each_entry_its_alert() -> None:
+def test_each_alert_leads_to_its_entry_which_says_what_it_means_what_to_look_at_and_what_to_do() -> None:
     assert sorted(ENTRIES) == sorted(rule["alert"] for rule in ALERTS)
-
-
-def test_each_alert_leads_to_its_entry() -> None:
     for rule in ALERTS:
         assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
-
-
-def test_each_entry_says_what_it_means_what_to_look_at_and_what_to_do() -> None:
     for title, text in ENTRIES.items():
         assert re.findall(r"^- \*\*(.+?):\*\*", text, re.M) == ["Buyers", "Look at", "Do"], title
 

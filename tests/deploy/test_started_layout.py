@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from bench.faults.wire.front_proxy import HOST
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.local.ports import free_port
-from shop.local.process import POLL_SECONDS, Process, stop_processes
+from shop.local.process import stop_processes
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.proxies import Proxy, running_proxy
 from tests.deploy.unit_files import Host
@@ -71,25 +70,17 @@ def started(directory: Path) -> Iterator[Started]:
     try:
         for process in processes:
             process.start()
-        give_up_s = time.monotonic() + START_SECONDS
-        while not all(is_healthy(port) for port in ports):
-            assert time.monotonic() < give_up_s, "\n".join(process.last_lines() for process in processes)
-            time.sleep(POLL_SECONDS)
+        wait_until(lambda: all(is_healthy(port) for port in ports), seconds_max=START_SECONDS)
         yield Started(
             hot_port=ports[0],
             pages_port=ports[1],
             drain_file=host.place(f"/run/stampede-web-{ports[0]}/draining"),
         )
-        assert_running(processes)
+        assert [process.last_lines() for process in processes if not process.running] == []
     finally:
         stop_processes(processes=processes)
         for process in processes:
             print(f"--- {process.title}\n{process.last_lines(lines_max=40)}")
-
-
-def assert_running(processes: list[Process]) -> None:
-    for process in processes:
-        assert process.running, process.last_lines()
 
 
 def is_healthy(port: int) -> bool:

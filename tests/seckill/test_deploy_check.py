@@ -3,7 +3,6 @@
 On a good installation it is silent: tests/deploy/test_readme_commands.py.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from shop.configuration.store_clients import redis_cache
 from shop.local.ports import free_port
 from shop.local.postgres import PostgresServer
+from shop.local.process import start_processes
 from tests.other_database import shop_on
-from tests.own_store import START_SECONDS, as_reservation_store, running
+from tests.own_store import as_reservation_store, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,12 +30,8 @@ def postgres_with(directory: Path, *options: str) -> Iterator[PostgresServer]:
     with (directory / "lock").open("w") as lock:
         process = server.process(log_path=directory / "postgres.log", lock_fd=lock.fileno())
         process.argv = [*process.argv, *(word for option in options for word in ("-c", option))]
-        process.start()
         try:
-            deadline = time.monotonic() + START_SECONDS
-            while not process.answers():
-                assert time.monotonic() < deadline, process.last_lines()
-                time.sleep(0.05)
+            start_processes(processes=[process])
             yield server
         finally:
             process.kill()

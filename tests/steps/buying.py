@@ -54,6 +54,15 @@ def signed_in(user: User) -> APIClient:
     return client
 
 
+def with_token(user: User) -> APIClient:
+    """Signed in by the API, with the password of the cast."""
+    client = APIClient()
+    answer = client.post("/api/v1/auth/token/", {"username": user.username, "password": f"{user.username}-password"})
+    assert answer.status_code == 201, answer.content
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {answer.json()['token']}")
+    return client
+
+
 def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
     """A reservation that was told yes and is not an order yet."""
     reservation_id = passes.new_reservation_id(item.pk)
