@@ -19,12 +19,8 @@ REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
 VOCABULARIES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink", "http://www.w3.org/1999/xhtml")
 
 
-def test_the_pages_and_requirements_are_found() -> None:
-    assert len(PAGES) > 10
-    assert {path.name for path in REQUIREMENTS} == {"bench.txt", "dev.txt", "run.txt", "stripe.txt", "tracing.txt"}
-
-
 def test_no_page_names_an_address_of_a_third_party() -> None:
+    assert len(PAGES) > 10
     found = {path.relative_to(ROOT).as_posix(): foreign_addresses(path.read_text()) for path in PAGES}
     assert not {path: addresses for path, addresses in found.items() if addresses}
 

@@ -109,21 +109,13 @@ def ways_back(arrows: Mapping[str, set[str]], *, folders: Iterable[str]) -> list
     ]
 
 
-def test_the_modules_are_found() -> None:
-    assert {"seckill/ledger.py", "orders/payments/inbox.py", "shop/local/run.py"} <= set(modules_in(*SHOP))
-
-
-def test_no_two_modules_of_the_shop_have_the_same_name() -> None:
-    assert not shared_names(modules_in(*SHOP))
-
-
-def test_no_folder_is_crowded() -> None:
+def test_no_two_modules_of_the_shop_have_the_same_name_and_no_folder_is_crowded() -> None:
+    modules = modules_in(*SHOP)
+    assert {"seckill/ledger.py", "orders/payments/inbox.py", "shop/local/run.py"} <= set(modules)
+    assert not shared_names(modules)
     assert not crowded_folders(modules_in(*SHOP, "bench", "tests"))
-
-
-def test_an_app_has_rooms_and_few_loose_modules() -> None:
-    loose = [path for path in modules_in(*SHOP) if path.count("/") == 1]
-    assert not crowded_folders(loose, files_max=LOOSE_MODULES_MAX)
+    # An app has rooms and few loose modules.
+    assert not crowded_folders([path for path in modules if path.count("/") == 1], files_max=LOOSE_MODULES_MAX)
 
 
 # `make lint` forbids all cycles (pyproject.toml). This is the one that a stranger would meet first.
