@@ -57,7 +57,9 @@ def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def _servers_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For `speed_bench` in this process: the servers of the tests and their migrated database, few who are refused."""
+    """For `speed_bench` in this process: the servers of the tests and their migrated database, and a shop without the
+    workers that no reservation needs.
+    """
     store, cache = (int(get_redis_connection(name).info("server")["process_id"]) for name in ("seckill", "default"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
@@ -67,11 +69,11 @@ def _servers_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         "SPEED_DIRECTORY": str(tmp_path),
         SERVER_PIDS: json.dumps({"postgres": postgres, "store": store, "cache": cache}),
     }
-    monkeypatch.setattr(measured_sales, "SOLD_UNITS", 20)
-    monkeypatch.setattr(measured_sales, "REFUSED_PASSES", 200)
+    monkeypatch.setattr(measured_sales, "REFUSED_PASSES", 1)
+    monkeypatch.setattr(server_groups, "SHOP_KINDS", {"web": "web", "worker": "worker", "beat": "beat"})
     with mock.patch.dict(os.environ, variables):
         yield
-    for made_once in (measured_sales.sold_out_item, measured_sales.refused_buyer_ids, measured_sales.buyer_ids):
+    for made_once in (measured_sales.refused_buyer_ids, measured_sales.buyer_ids):
         made_once.cache_clear()
     with connection.schema_editor() as editor:
         editor.delete_model(BareStock)
@@ -85,26 +87,21 @@ def test_a_very_short_run_ends_with_a_table_a_file_and_a_picture(
 ) -> None:
     prepared: list[Path] = []
     monkeypatch.setattr(speed_bench, "prepare_database", lambda *, directory: prepared.append(directory))
-    said = run_command("speed_bench", "--quick", "--only", "drf-post,refusal,accepted", "--results", str(tmp_path))
+    said = run_command("speed_bench", "--quick", "--only", "accepted", "--results", str(tmp_path))
     assert prepared == [tmp_path]
-    assert "accepted ÷ bare DRF POST alone" in said
+    assert "store CPU for an accepted call" in said
     written = json.loads((tmp_path / "speed.json").read_text())
-    assert set(written["parts"]) == {"drf-post", "refusal", "accepted"}
+    assert [*written["parts"]] == ["accepted"]
     accepted = written["parts"]["accepted"]["figures"]
     assert accepted["per_second"]["median"] > 0
     assert accepted["orders"]["median"] > 0
     assert {"cpu_us.web", "cpu_us.worker", "cpu_us.postgres", "cpu_us.store", "cpu_us.wrk"} <= set(accepted)
     assert "accepted reservation" in (tmp_path / "speed.svg").read_text()
     costs = json.loads((tmp_path / "unit_costs.json").read_text())["parts"]
-    assert set(costs) == {"refusal", "accepted"}
     assert costs["accepted"]["figures"]["cpu_us.web"] == {"median": accepted["cpu_us.web"]["median"]}
     page = (tmp_path / "speed.md").read_text()
     assert f"| accepted reservation | orders | {number(accepted['orders']['median'])} |" in page
-    assert [target["title"] for target in written["targets"]] == [
-        "accepted ÷ bare DRF POST alone",
-        "web CPU of accepted ÷ that of bare DRF POST",
-        "store CPU for an accepted call, fsync included",
-    ]
+    assert [target["title"] for target in written["targets"]] == ["store CPU for an accepted call, fsync included"]
 
 
 @pytest.mark.parametrize("codes", [(0, 0), (0, 3)], ids=["both succeed", "one fails"])
@@ -144,8 +141,8 @@ def test_after_ctrl_c_nothing_is_left_running(server_directory: Path) -> None:
 
 
 def running_wrk(pid: int) -> bool:
-    """Whether wrk has begun with the 60 seconds."""
-    return any("-d60s" in command_line(pid=child) for child in descendants(pid=pid))
+    """Whether wrk has begun, if only to warm the server up."""
+    return any("--timeout=10s" in command_line(pid=child) for child in descendants(pid=pid))
 
 
 def test_figures_of_wrong_answers_do_not_count_and_a_part_that_breaks_does_not_stop_the_others(
@@ -191,42 +188,27 @@ def report(*, requests: int = 10, above_399: int = 0, failed: int = 0) -> Report
     )
 
 
-@pytest.mark.parametrize(
-    ("heard", "refused"),
-    [(report(above_399=1), False), (report(above_399=9), True), (report(failed=1), False)],
-    ids=["one was refused", "one was not refused", "one got no answer"],
-)
-def test_one_wrong_answer_among_many_is_found(heard: Report, refused: bool) -> None:
-    with pytest.raises(WrongAnswer):
-        check_report(heard, refused=refused)
-
-
-def test_all_answers_as_expected_are_right() -> None:
+def test_one_wrong_answer_among_many_is_found_and_all_answers_as_expected_are_right() -> None:
     check_report(report(), refused=False)
     check_report(report(above_399=10), refused=True)
+    for heard, refused in ((report(above_399=1), False), (report(above_399=9), True), (report(failed=1), False)):
+        with pytest.raises(WrongAnswer):
+            check_report(heard, refused=refused)
 
 
-@pytest.mark.parametrize(
-    ("sold", "yes", "message"),
-    [
+def test_lost_and_oversold_orders_are_wrong_answers(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reserving_parts, "reservations_of", lambda item: 5)
+    right = Sold(orders=5, units=5, buyers=5, lag_s=0)
+    # wrk does not wait for the answers that are under way when it stops.
+    check_sold(item, right, told_yes=4)
+    for wrong, yes, message in (
         (Sold(orders=6, units=6, buyers=6, lag_s=0), 6, "oversold: 6 units of 5"),
         (Sold(orders=4, units=4, buyers=4, lag_s=0), 4, "5 reservations, but 4 orders"),
         (Sold(orders=5, units=5, buyers=4, lag_s=0), 5, "5 orders of 4 buyers"),
-        (Sold(orders=5, units=5, buyers=5, lag_s=0), 6, "6 buyers were told yes, but there are 5 orders"),
-    ],
-    ids=["oversold", "lost", "one buyer twice", "a yes without an order"],
-)
-def test_lost_and_oversold_orders_are_wrong_answers(
-    item: SaleItem, monkeypatch: pytest.MonkeyPatch, sold: Sold, yes: int, message: str
-) -> None:
-    monkeypatch.setattr(reserving_parts, "reservations_of", lambda item: 5)
-    with pytest.raises(WrongAnswer, match=message):
-        check_sold(item, sold, told_yes=yes)
-
-
-def test_orders_of_answers_that_wrk_did_not_wait_for_are_right(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reserving_parts, "reservations_of", lambda item: 5)
-    check_sold(item, Sold(orders=5, units=5, buyers=5, lag_s=0), told_yes=4)
+        (right, 6, "6 buyers were told yes, but there are 5 orders"),
+    ):
+        with pytest.raises(WrongAnswer, match=message):
+            check_sold(item, wrong, told_yes=yes)
 
 
 def test_a_refusal_where_every_buyer_must_get_a_unit_is_wrong() -> None:
@@ -252,10 +234,10 @@ def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
     assert len(ticks) == ticks_of(parts, rounds=3)
 
 
-@pytest.mark.parametrize("arguments", [("--only", "none"), ("--rounds", "0"), ("--seconds", "61"), ("--rounds", "x")])
-def test_impossible_arguments_are_refused(arguments: tuple[str, ...]) -> None:
-    with pytest.raises(CommandError):
-        call_command("speed_bench", *arguments)
+def test_impossible_arguments_are_refused() -> None:
+    for option, value in (("--only", "none"), ("--rounds", "0"), ("--seconds", "61"), ("--rounds", "x")):
+        with pytest.raises(CommandError, match=option):
+            call_command("speed_bench", option, value)
 
 
 def test_the_parts_are_listed_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
