@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -71,19 +72,6 @@ def test_sales_orders_products_buyers_and_keys_of_load_tests_go(tested: SaleItem
     assert "There is nothing to remove." in run("--yes")
 
 
-def test_a_sale_of_several_items_goes_as_a_whole(store: Any) -> None:
-    items = open_load_items(name="Load test", quantities=[3, 2], per_buyer_max=1, open_seconds=900, hold_seconds=900)
-    for item, buyer in zip(items, load_test_buyers(2), strict=True):
-        # Still in the outbox.
-        reserve(item, buyer)
-    close(items[0])
-
-    assert "Removed 1 sale, " in run("--yes")
-    for model in (Order, Sale, SaleItem, Product, User):
-        assert not model.objects.exists(), model
-    assert not store.keys("*")
-
-
 def test_nothing_else_is_touched(tested: SaleItem, item: SaleItem, buyer: User, store: Any) -> None:
     # Given a real sale with a real order, and things that only look like those of a load test
     order = order_of(item, buyer)
@@ -122,60 +110,50 @@ def test_a_sale_that_is_open_is_kept_with_all_buyers(tested: SaleItem) -> None:
     assert ledger.read(item_id=running.pk) is not None
 
 
-def test_a_sale_in_which_a_person_has_bought_is_kept(tested: SaleItem, buyer: User) -> None:
+def test_what_a_person_or_a_real_company_has_to_do_with_is_kept(tested: SaleItem, item: SaleItem, buyer: User) -> None:
+    # A load-test buyer with an order in a real sale, a person with one in a load test, a payment of a real company.
+    (load_buyer,) = load_test_buyers(1)
+    in_real_sale = order_of(item, load_buyer)
     bought = load_sale()
     order = order_of(bought, buyer)
     close(bought)
-    assert "1 sale kept because of orders of other buyers or real payments." in run("--yes")
-    assert Order.objects.get() == order
-    assert ledger.read(item_id=bought.pk) is not None
-
-
-def test_an_order_that_a_real_company_was_paid_for_is_kept(tested: SaleItem) -> None:
     Payment.objects.update(provider="stripe")
-    run("--yes")
-    assert Order.objects.count() == 3
-    assert Sale.objects.exists()
-
-
-def test_a_load_test_buyer_with_an_order_in_a_real_sale_is_kept(tested: SaleItem, item: SaleItem) -> None:
-    (buyer,) = load_test_buyers(1)
-    order = order_of(item, buyer)
-    assert "1 buyer kept because of orders in other sales." in run("--yes")
-    assert Order.objects.get() == order
-    assert User.objects.get() == buyer
+    said = run("--yes")
+    assert "2 sales kept because of orders of other buyers or real payments." in said
+    assert "1 buyer kept because of orders in other sales." in said
+    assert Order.objects.count() == 5
+    # Only the real payment goes: then so do its sale and the other buyers.
+    Payment.objects.update(provider="simulated")
+    assert "1 sale kept because of orders of other buyers or real payments." in run("--yes")
+    assert set(Order.objects.all()) == {in_real_sale, order}
+    assert set(User.objects.all()) == {load_buyer, buyer}
+    assert ledger.read(item_id=bought.pk) is not None
     assert SaleItem.objects.get(pk=item.pk).taken == 1
 
 
-@pytest.mark.parametrize(
-    "place", ["orders.life.intake.drain_all", "seckill.items.item_state.remove", "seckill.models.Sale.delete"]
-)
-def test_a_run_that_is_killed_anywhere_is_continued_by_the_next(
-    tested: SaleItem, store: Any, monkeypatch: pytest.MonkeyPatch, place: str
+def test_a_run_of_several_items_that_is_killed_anywhere_is_continued_by_the_next_in_batches(
+    store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         pass
 
-    def die(*_: Any, **__: Any) -> None:
-        raise Killed
-
-    with monkeypatch.context() as killed:
-        killed.setattr(place, die)
-        with pytest.raises(Killed):
-            run("--yes")
-    run("--yes")
-    assert not User.objects.exists()
-    assert not Sale.objects.exists()
-    assert not store.keys("*")
-
-
-def test_in_batches(tested: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_removal, "BATCH_MAX", 2)
+    items = open_load_items(name="Load test", quantities=[4, 2], per_buyer_max=1, open_seconds=900, hold_seconds=900)
+    for item, buyer in zip([items[0], *items, items[0]], load_test_buyers(4), strict=True):
+        # Still in the outbox.
+        reserve(item, buyer)
+    close(items[0])
+    for place in ("orders.life.intake.drain_all", "seckill.items.item_state.remove", "seckill.models.Sale.delete"):
+        with monkeypatch.context() as killed:
+            killed.setattr(place, mock.Mock(side_effect=Killed))
+            with pytest.raises(Killed):
+                run("--yes")
     sizes: list[int] = []
     load_removal.remove(on_progress=sizes.append)
     assert max(sizes) <= 2
-    assert not User.objects.exists()
-    assert not Order.objects.exists()
+    for model in (Order, Sale, SaleItem, Product, User):
+        assert not model.objects.exists(), model
+    assert not store.keys("*")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from shop.models import Product, StockChange
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-COUNT = 600
+COUNT = 300
 # What occurs in a shop, without what goes wrong.
 STATES = {
     OrderStatus.AWAITING_PAYMENT,

@@ -15,22 +15,24 @@ from tests.steps.operating import run_command
 pytestmark = pytest.mark.django_db
 
 
-def test_every_page_has_its_times_and_statements_and_the_second_command_finds_the_rows_of_the_first() -> None:
-    for pages, addresses in (("staff", page_times.staff_pages), ("search", page_times.search_pages)):
-        found = json.loads(run_command("page_times", pages, *("--products", "60", "--orders", "150", "--times", "1")))
-        assert found.keys() == addresses().keys()
-        assert all(0 < times["median_ms"] <= times["p99_ms"] for times in found.values())
-        assert all(2 < times["statements"] < 20 for times in found.values())
-        assert Order.objects.count() == 150
-        assert Product.objects.filter(slug__startswith="many-").count() == 60
-
-
-def test_without_numbers_the_command_adds_nothing_to_a_shop_and_says_if_rows_are_too_few() -> None:
+def test_every_page_has_its_times_and_statements_and_a_shop_with_too_few_rows_is_told_so() -> None:
     had = Product.objects.count()
     assert run_command("page_times", "search", "--times", "1")
     with pytest.raises(CommandError, match="too few products or orders"):
         run_command("page_times", "staff", "--times", "1")
+    # Without numbers the command adds nothing.
     assert (Product.objects.count(), Order.objects.count(), User.objects.count()) == (had, 0, 0)
+
+    numbers = ("--products", "60", "--orders", "150", "--times", "1")
+    found = json.loads(run_command("page_times", "search", *numbers))
+    assert found.keys() == page_times.search_pages().keys()
+    assert all(0 < times["median_ms"] <= times["p99_ms"] for times in found.values())
+    assert Order.objects.count() == 150
+    assert Product.objects.filter(slug__startswith="many-").count() == 60
+    with page_times.staff_client() as client:
+        for name, address in page_times.staff_pages().items():
+            _milliseconds, statements = page_times.measure_once(client, address)
+            assert 2 < statements < 20, name
 
 
 def test_no_superuser_stays_in_the_shop_also_when_a_page_fails() -> None:
