@@ -114,10 +114,12 @@ def run(item: SaleItem) -> DirectRun:
     return DirectRun(item)
 
 
-def refuse(run: DirectRun, buyer: User, *, outcome: str) -> None:
+def refuse(run: DirectRun, buyer: User, *, outcome: str) -> Call:
     """A call that is refused by the answer alone."""
-    run.calls.append(Call(len(run.calls), CallKind.FIRST, run.item.pk, buyer.pk, 1, "a pass", str(uuid4())))
-    run.answers.append(Answer(index=run.calls[-1].index, outcome=outcome, tries=1, answered_s=5.0))
+    call = Call(len(run.calls), CallKind.FIRST, run.item.pk, buyer.pk, 1, "a pass", str(uuid4()))
+    run.calls.append(call)
+    run.answers.append(Answer(index=call.index, outcome=outcome, tries=1, answered_s=5.0))
+    return call
 
 
 def product_beside() -> Product:
@@ -149,6 +151,9 @@ def test_a_shop_that_kept_its_promises(run: DirectRun, buyer: User, rival: User)
     assert (verdict.left, verdict.unsold, verdict.seconds_to_sell_out) == (3, None, None)
     assert (verdict.seconds_to_last_order, verdict.p50_ms) == (2.5, 10.0)
     assert "Each of the 2 yeses is an order" in report.summary(verdict)
+    assert (verdict.told_unavailable, verdict.seconds_unavailable) == (0, None)
+    assert "unavailable" not in shown(verdict)
+    assert "By item" not in shown(verdict)
 
 
 def test_a_yes_without_an_order_is_lost(run: DirectRun, buyer: User, rival: User) -> None:
@@ -161,17 +166,17 @@ def test_a_yes_without_an_order_is_lost(run: DirectRun, buyer: User, rival: User
     assert "1 orders lost" in report.summary(verdict)
 
 
-@pytest.mark.parametrize("wrong", ["rejected", "another buyer", "fewer units"])
-def test_an_order_that_is_not_what_was_promised_is_lost(run: DirectRun, buyer: User, rival: User, wrong: str) -> None:
+def test_an_order_that_is_not_what_was_promised_is_lost(run: DirectRun, buyer: User, rival: User) -> None:
     call = run.order(buyer)
     order = Order.objects.filter(pk=order_of(call).pk)
-    match wrong:
-        case "rejected":
-            order.update(status=OrderStatus.REJECTED, ended_at=timezone.now())
-        case "another buyer":
-            order.update(buyer=rival)
-        case "fewer units":
-            run.heard(call, units=2)
+    order.update(buyer=rival)
+    assert run.verdict().lost == 1
+    order.update(buyer=buyer)
+    run.heard(call, units=2)
+    assert run.verdict().lost == 1
+    run.heard(call, units=1)
+    assert run.verdict().lost == 0
+    order.update(status=OrderStatus.REJECTED, ended_at=timezone.now())
     assert run.verdict().lost == 1
 
 
@@ -181,21 +186,19 @@ def test_an_order_that_its_buyer_gave_up_is_not_lost(run: DirectRun, buyer: User
     assert run.verdict().kept
 
 
-def test_a_buyer_above_the_limit_is_a_duplicate(run: DirectRun, buyer: User) -> None:
-    call = run.order(buyer)
-    OrderLine.objects.filter(order=order_of(call)).update(units=2)
+def test_a_buyer_above_the_limit_is_a_duplicate_and_live_orders_above_the_quantity_are_oversold(
+    run: DirectRun, buyer: User
+) -> None:
+    lines = OrderLine.objects.filter(order=order_of(run.order(buyer)))
+    lines.update(units=2)
     assert run.verdict().duplicated == 1
-
-
-def test_live_orders_above_the_quantity_are_oversold(run: DirectRun, buyer: User, rival: User, stranger: User) -> None:
-    call = run.order(buyer)
-    OrderLine.objects.filter(order=order_of(call)).update(units=8)
+    lines.update(units=8)
     verdict = run.verdict()
     assert verdict.oversold == 3
     assert any("PostgreSQL counts 1 units as taken, but its live orders have 8" in what for what in verdict.violations)
 
 
-def test_a_store_whose_counters_do_not_add_up_is_named_and_may_have_oversold(
+def test_a_store_whose_counters_do_not_add_up_or_that_lost_the_item_is_named_and_may_have_oversold(
     run: DirectRun, buyer: User, store: Any
 ) -> None:
     run.order(buyer)
@@ -207,10 +210,6 @@ def test_a_store_whose_counters_do_not_add_up_is_named_and_may_have_oversold(
     verdict = run.verdict()
     assert verdict.oversold == 1
     assert any("5 is not 4 left + 6 held + 0 sold" in what for what in verdict.violations)
-
-
-def test_a_store_that_lost_the_item_is_named(run: DirectRun, buyer: User, store: Any) -> None:
-    run.order(buyer)
     store.delete(keys_of(run.item.pk).item)
     assert any("does not know the item" in what for what in run.verdict().violations)
 
@@ -223,30 +222,27 @@ def test_a_repeated_call_must_get_the_same_answer(run: DirectRun, buyer: User) -
     assert any("got another reservation" in what for what in run.verdict().violations)
 
 
-@pytest.mark.parametrize("outcome", ["sold_out", "held_by_others", "limit_reached", "closed", "paused"])
-def test_a_pass_that_is_refused_after_its_yes_is_named(run: DirectRun, buyer: User, outcome: str) -> None:
+def test_a_pass_that_is_refused_after_its_yes_is_named(run: DirectRun, buyer: User) -> None:
     call = run.order(buyer)
     repeat = run.ask(buyer, same_as=call)
-    run.heard(repeat, outcome=outcome, reservation_id="", units=0)
-    verdict = run.verdict()
-    assert "1 calls were refused after a yes for the same pass" in verdict.violations
-    assert not verdict.kept
+    for outcome in ("sold_out", "held_by_others", "limit_reached", "closed", "paused"):
+        run.heard(repeat, outcome=outcome, reservation_id="", units=0)
+        verdict = run.verdict()
+        assert "1 calls were refused after a yes for the same pass" in verdict.violations, outcome
+        assert not verdict.kept
+    # The hold has ended, or the answer is in doubt.
+    for outcome in ("hold_ended", "unavailable", NO_ANSWER, NOT_SENT):
+        run.heard(repeat, outcome=outcome, reservation_id="", units=0)
+        assert run.verdict().kept, outcome
 
 
-@pytest.mark.parametrize("outcome", ["hold_ended", "unavailable", NO_ANSWER, NOT_SENT])
-def test_a_repeated_call_whose_hold_ended_or_that_is_in_doubt_is_not_refused(
-    run: DirectRun, buyer: User, outcome: str
-) -> None:
-    call = run.order(buyer)
-    repeat = run.ask(buyer, same_as=call)
-    run.heard(repeat, outcome=outcome, reservation_id="", units=0)
-    assert run.verdict().kept
-
-
-def test_a_refusal_that_became_an_order_is_named(run: DirectRun, buyer: User) -> None:
+def test_a_refusal_that_became_an_order_and_an_answer_that_is_no_outcome_are_named(run: DirectRun, buyer: User) -> None:
     call = run.order(buyer)
     run.heard(call, outcome="sold_out", reservation_id="", units=0)
     assert any("became orders all the same" in what for what in run.verdict().violations)
+    for outcome in ("http_500", "pass_invalid"):
+        run.heard(call, outcome=outcome)
+        assert any("neither a yes nor a refusal" in what for what in run.verdict().violations), outcome
 
 
 def test_a_limit_that_was_not_reached_is_named(run: DirectRun, buyer: User, rival: User) -> None:
@@ -268,32 +264,19 @@ def test_an_unlimited_item_never_runs_out(product: Product, buyer: User) -> None
     assert any("unlimited item ran out" in what for what in run.verdict().violations)
 
 
-@pytest.mark.parametrize("outcome", ["http_500", "pass_invalid"])
-def test_an_answer_that_is_no_outcome_is_named(run: DirectRun, buyer: User, outcome: str) -> None:
-    call = run.ask(buyer)
-    run.heard(call, outcome=outcome, reservation_id="", units=0)
-    assert any("neither a yes nor a refusal" in what for what in run.verdict().violations)
-
-
 def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(run: DirectRun, buyer: User) -> None:
     call = run.order(buyer)
     run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
     verdict = run.verdict()
     assert verdict.kept
     assert (verdict.told_yes, verdict.in_doubt, verdict.in_doubt_persisted) == (0, 1, 1)
-
-
-@pytest.mark.parametrize("outcome", ["hold_ended", NOT_SENT])
-def test_a_repeated_call_that_is_no_refusal_says_nothing_about_an_order_whose_yes_got_lost(
-    run: DirectRun, buyer: User, outcome: str
-) -> None:
-    call = run.order(buyer)
-    run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
+    # A repeated call that is no refusal says nothing about it.
     repeat = run.ask(buyer, same_as=call)
-    run.heard(repeat, outcome=outcome, reservation_id="", units=0)
-    verdict = run.verdict()
-    assert verdict.kept, verdict.violations
-    assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
+    for outcome in ("hold_ended", NOT_SENT):
+        run.heard(repeat, outcome=outcome, reservation_id="", units=0)
+        verdict = run.verdict()
+        assert verdict.kept, verdict.violations
+        assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
 
 
 def test_an_accepted_reservation_without_an_order_is_named_even_if_never_told(run: DirectRun, buyer: User) -> None:
@@ -311,13 +294,22 @@ def test_units_that_nobody_got_are_counted_as_unsold(product: Product, buyer: Us
     assert run.verdict().unsold == 1
 
 
-@pytest.mark.parametrize("outcome", ["sold_out", "held_by_others", "too_few_left"])
-def test_buyers_who_are_told_that_units_are_lacking_while_some_were_never_reserved_are_named(
-    run: DirectRun, buyer: User, rival: User, outcome: str
+def test_buyers_who_are_told_no_though_units_were_never_reserved_or_the_sale_was_open_are_named(
+    run: DirectRun, buyer: User, rival: User
 ) -> None:
     run.order(buyer)
-    refuse(run, rival, outcome=outcome)
-    assert "1 buyers were told that units are lacking, of which 4 were never reserved" in run.verdict().violations
+    refused = refuse(run, rival, outcome="sold_out")
+    for outcome in ("sold_out", "held_by_others", "too_few_left"):
+        run.heard(refused, outcome=outcome)
+        wrong = "1 buyers were told that units are lacking, of which 4 were never reserved"
+        assert wrong in run.verdict().violations, outcome
+    for outcome in ("paused", "not_open", "closed"):
+        run.heard(refused, outcome=outcome)
+        wrong = "1 buyers were told that the sale is paused, not open or over, while it was open"
+        assert wrong in run.verdict().violations, outcome
+    # It has come to its end meanwhile.
+    run.item.sale.closes_at = timezone.now()
+    assert run.verdict().kept
 
 
 def test_units_that_came_back_and_fewer_units_than_were_asked_for_make_no_false_refusal(
@@ -334,41 +326,20 @@ def test_units_that_came_back_and_fewer_units_than_were_asked_for_make_no_false_
     assert run.verdict().kept
 
 
-@pytest.mark.parametrize("outcome", ["paused", "not_open", "closed"])
-def test_buyers_of_an_open_item_who_are_told_that_it_does_not_sell_are_named(
-    run: DirectRun, buyer: User, rival: User, outcome: str
-) -> None:
+def test_buyers_may_be_told_what_staff_have_changed_meanwhile(run: DirectRun, buyer: User, rival: User) -> None:
     run.order(buyer)
-    refuse(run, rival, outcome=outcome)
-    wrong = "1 buyers were told that the sale is paused, not open or over, while it was open"
-    assert wrong in run.verdict().violations
-
-
-@pytest.mark.parametrize(("kind", "outcome"), [(SaleChange.Kind.PAUSE, "paused"), (SaleChange.Kind.END_NOW, "closed")])
-def test_buyers_may_be_told_what_staff_have_changed_meanwhile(
-    run: DirectRun, buyer: User, rival: User, kind: SaleChange.Kind, outcome: str
-) -> None:
-    run.order(buyer)
-    make_change(kind=kind, sale_id=run.item.sale_id, reason="a test", made_by=None)
+    make_change(kind=SaleChange.Kind.PAUSE, sale_id=run.item.sale_id, reason="a test", made_by=None)
     run.ask(rival)
-    assert run.answers[-1].outcome == outcome
+    assert run.answers[-1].outcome == "paused"
     assert run.verdict().kept
 
 
-def test_buyers_may_be_told_of_an_end_that_came_in_its_time(run: DirectRun, buyer: User, rival: User) -> None:
-    run.order(buyer)
-    refuse(run, rival, outcome="closed")
-    run.item.sale.closes_at = timezone.now()
-    assert run.verdict().kept
-
-
-@pytest.mark.parametrize("outcome", ["unavailable", "limit_reached", NOT_SENT])
-def test_a_run_in_which_nobody_is_told_yes_proves_nothing(run: DirectRun, buyer: User, outcome: str) -> None:
-    refuse(run, buyer, outcome=outcome)
-    verdict = run.verdict()
-    assert verdict.proves_nothing
-    if verdict.kept:
-        assert report.summary(verdict) == report.PROVES_NOTHING
+def test_a_run_in_which_nobody_is_told_yes_proves_nothing(run: DirectRun, buyer: User) -> None:
+    refused = refuse(run, buyer, outcome="unavailable")
+    assert report.summary(run.verdict()) == report.PROVES_NOTHING
+    for outcome in ("limit_reached", NOT_SENT):
+        run.heard(refused, outcome=outcome)
+        assert run.verdict().proves_nothing, outcome
 
 
 def test_a_run_for_units_that_are_all_gone_shows_that_none_is_sold_twice(
@@ -431,14 +402,6 @@ def test_buyers_who_were_told_to_repeat_their_call_are_counted(run: DirectRun, b
     assert verdict.kept
     assert (verdict.told_unavailable, verdict.seconds_unavailable) == (1, 3.5)
     assert "told unavailable" in shown(verdict)
-
-
-def test_where_nobody_was_told_so_nothing_is_said_of_it(run: DirectRun, buyer: User) -> None:
-    run.order(buyer)
-    verdict = run.verdict()
-    assert (verdict.told_unavailable, verdict.seconds_unavailable) == (0, None)
-    assert "unavailable" not in shown(verdict)
-    assert "By item" not in shown(verdict)
 
 
 def test_percentiles_are_values_that_occurred() -> None:
