@@ -83,6 +83,12 @@ SNAPSHOT = StoreSnapshot(
 )
 
 
+def asked_again(reservation_id: str, outcome: str, *, status: int = 409) -> list[Event]:
+    """A call that is sent after the answers of `EVENTS`."""
+    intent, answer = said(reservation_id, outcome, status=status)
+    return [replace(intent, call=1, at_s=2.0), replace(answer, call=1, at_s=2.5)]
+
+
 def judged(*, events: list[Event] | None = None, may_be_lost: tuple[str, ...] = (), **more: object) -> Findings:
     return check(EVENTS if events is None else events, replace(SNAPSHOT, **more), may_be_lost=may_be_lost)  # type: ignore[arg-type]
 
@@ -94,30 +100,110 @@ def test_a_sale_that_went_well_holds() -> None:
     assert not SNAPSHOT.pending_work()
 
 
-def test_a_yes_without_an_order_is_lost() -> None:
-    found = judged(orders=[order(ANN)])
-    assert (found.told_yes, found.kept, found.lost) == (2, 1, 1)
+# What is wrong with the snapshot or the events, and what the findings count.
+COUNTED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
+    "a yes without an order": ({"orders": [order(ANN)]}, {"told_yes": 2, "kept": 1, "lost": 1}),
+    "a rejected order": ({"orders": [order(ANN), order(BEN, status="rejected")]}, {"lost": 1}),
+    "other units": ({"orders": [order(ANN), order(BEN, units=2)]}, {"lost": 1}),
+    "another buyer": ({"orders": [order(ANN), order(BEN, buyer_id=1)]}, {"lost": 1}),
+    "an order that cannot be paid": ({"orders": [order(ANN), order(BEN, payable=False)]}, {"lost": 1}),
+    "two orders of one pass": ({"orders": [order(ANN), order(BEN), order(BEN)]}, {"duplicated": 1}),
+    "an order paid twice": ({"orders": [order(ANN, captures=2), order(BEN)]}, {"duplicated": 1}),
+    "a second yes with other units": (
+        {"events": [*EVENTS, replace(said(ANN, "reserved", units=2)[1], units=1)]},
+        {"duplicated": 1},
+    ),
+    "a second yes with another id": (
+        {"events": [*EVENTS, replace(said(ANN, "reserved", units=2)[1], id_in_answer="another")]},
+        {"duplicated": 1},
+    ),
+    "a buyer above the limit": (
+        {"orders": [order(ANN), order(BEN), order(CID, buyer_id=1)], "taken": 3, "counters": counters(left=7, sold=3)},
+        {"duplicated": 1},
+    ),
+    "a unit too many in orders": ({"orders": [order(ANN, units=11)]}, {"oversold": 1}),
+    "a unit too many taken": ({"taken": 11}, {"oversold": 1}),
+    "a unit too many in the store": ({"counters": counters(left=0, held=1, sold=10)}, {"oversold": 1}),
+}
+# Units that still wait, and work that is pending.
+STUCK: dict[str, tuple[dict[str, Any], int]] = {
+    "unaccounted": ({"counters": counters(left=7)}, 1),
+    "held for nobody": ({"counters": counters(left=7, held=1)}, 1),
+    "outbox": ({"backlog": 3}, 3),
+    "events": ({"waiting": 2}, 2),
+    "overdue": (
+        {"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]},
+        1,
+    ),
+    "unsettled": ({"orders": [order(ANN), order(BEN, settled=False)]}, 1),
+    "refund due": ({"orders": [order(ANN), order(BEN, money_pending=True)]}, 1),
+    "lost store": ({"counters": None}, 8),
+}
+# Every other broken promise, and the words for it.
+NAMED: dict[str, tuple[dict[str, Any], str]] = {
+    "paid and expired": (
+        {"orders": [order(ANN, status="expired"), order(BEN)]},
+        "not paid and the payment company keeps their money",
+    ),
+    "paid for nothing": (
+        {"orders": [order(ANN, captures=0), order(BEN)]},
+        "paid and the payment company has no money",
+    ),
+    "charged for nothing": (
+        {"orders": [order(ANN, captures=0), order(BEN)]},
+        "neither a paid order nor their money back",
+    ),
+    "example": (
+        {"orders": [order(ANN, captures=0), order(BEN)]},
+        f"for example {ANN}: order paid, hold sold, 0 captures",
+    ),
+    "taken": ({"orders": [order(ANN), order(BEN), order(CID)]}, "between taken and the live orders"),
+    "hold without order": ({"holds": {**SNAPSHOT.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
+    "hold differs": ({"holds": {**SNAPSHOT.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders do not match their holds"),
+    "hold missing": ({"holds": {BEN: SNAPSHOT.holds[BEN]}}, "orders do not match their holds"),
+    "pass that nobody used": (
+        {"events": [event for event in EVENTS if event.reservation_id != BEN]},
+        "passes that were never used",
+    ),
+    "sold out": (
+        {"events": [*EVENTS, *said(CID, "sold_out", status=410)]},
+        "sold out although units were never sold",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", COUNTED)
+def test_a_broken_promise_is_counted(wrong: str) -> None:
+    changes, expected = COUNTED[wrong]
+    found = judged(**changes)
+    assert {name: getattr(found, name) for name in expected} == expected
     assert not found.holds
 
 
-@pytest.mark.parametrize("wrong", [{"status": "rejected"}, {"units": 2}, {"buyer_id": 1}, {"payable": False}], ids=str)
-def test_an_order_that_is_not_what_was_promised_is_lost(wrong: dict[str, object]) -> None:
-    assert judged(orders=[order(ANN), order(BEN, **wrong)]).lost == 1
+@pytest.mark.parametrize("wrong", STUCK)
+def test_units_that_still_wait_are_stuck(wrong: str) -> None:
+    changes, units = STUCK[wrong]
+    found = judged(**changes)
+    assert found.stuck == units
+    assert not found.holds
+    assert replace(SNAPSHOT, **changes).pending_work()
+
+
+@pytest.mark.parametrize("wrong", NAMED)
+def test_other_broken_promises_are_named(wrong: str) -> None:
+    changes, words = NAMED[wrong]
+    found = judged(**changes)
+    assert words in " ".join(found.violations)
+    assert not found.holds
 
 
 def test_a_yes_that_nobody_promised_to_keep_is_counted_apart() -> None:
     found = judged(orders=[order(ANN)], holds={ANN: SNAPSHOT.holds[ANN]}, may_be_lost=(BEN,))
     assert (found.lost, found.not_promised) == (0, 1)
     assert found.holds
-
-
-def test_one_that_was_kept_all_the_same_counts_as_kept() -> None:
+    # One that was kept all the same counts as kept.
     found = judged(may_be_lost=(BEN,))
     assert (found.kept, found.not_promised) == (2, 0)
-
-
-def test_two_orders_of_one_pass_are_a_duplicate() -> None:
-    assert judged(orders=[order(ANN), order(BEN), order(BEN)]).duplicated == 1
 
 
 def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
@@ -127,115 +213,35 @@ def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
     assert judged(**snapshot, **all_back, holds={**SNAPSHOT.holds, ANN: ended}).holds
 
 
-def test_money_that_went_back_counts_by_the_company_s_records_where_its_order_was_lost() -> None:
+def test_money_of_an_order_that_was_lost_went_back_by_the_company_s_records_or_waits_for_staff() -> None:
     lost: dict[str, Any] = {"orders": [order(BEN)], "taken": 0, "counters": counters(left=10, sold=0), "holds": {}}
     wrong = "neither a paid order nor their money back"
     assert wrong in " ".join(judged(**lost, may_be_lost=(ANN,)).violations)
     assert judged(**lost, may_be_lost=(ANN,), given_back=frozenset([ANN])).holds
-
-
-def test_money_of_an_order_that_was_lost_waits_for_staff_only_if_it_was_not_promised() -> None:
-    lost: dict[str, Any] = {"orders": [order(BEN)], "taken": 0, "counters": counters(left=10, sold=0), "holds": {}}
+    # Staff have it in their list, but only one that was not promised may wait there.
     assert judged(**lost, may_be_lost=(ANN,), listed=frozenset([ANN])).holds
     assert judged(**lost, listed=frozenset([ANN])).violations
 
 
-def test_an_order_without_money_is_named() -> None:
-    found = judged(orders=[order(ANN, captures=0), order(BEN)])
-    assert f"for example {ANN}: order paid, hold sold, 0 captures" in found.violations
+ALL_SOLD: dict[str, Any] = {"quantity": 2, "counters": replace(counters(left=0), quantity=2)}
+SOLD_OUT = [*EVENTS, *said(CID, "sold_out", status=410)]
 
 
-def test_an_order_paid_twice_is_a_duplicate() -> None:
-    assert judged(orders=[order(ANN, captures=2), order(BEN)]).duplicated == 1
-
-
-@pytest.mark.parametrize("again", [{"units": 1}, {"id_in_answer": "another"}], ids=str)
-def test_two_different_yeses_for_one_pass_are_a_duplicate(again: dict[str, object]) -> None:
-    second = replace(said(ANN, "reserved", units=2)[1], **again)  # type: ignore[arg-type]
-    assert judged(events=[*EVENTS, second]).duplicated == 1
-
-
-def test_a_buyer_above_the_limit_is_a_duplicate() -> None:
-    found = judged(orders=[order(ANN), order(BEN), order(CID, buyer_id=1)], taken=3, counters=counters(left=7, sold=3))
-    assert found.duplicated == 1
-
-
-@pytest.mark.parametrize(
-    "snapshot",
-    [
-        {"orders": [order(ANN, units=11)]},
-        {"taken": 11},
-        {"counters": counters(left=0, held=1, sold=10)},
-    ],
-    ids=["orders", "taken", "store"],
-)
-def test_a_unit_too_many_in_either_store_is_oversold(snapshot: dict[str, object]) -> None:
-    assert judged(**snapshot).oversold == 1  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "units"),
-    [
-        ({"counters": counters(left=7)}, 1),
-        ({"counters": counters(left=7, held=1)}, 1),
-        ({"backlog": 3}, 3),
-        ({"waiting": 2}, 2),
-        ({"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]}, 1),
-        ({"orders": [order(ANN), order(BEN, settled=False)]}, 1),
-        ({"orders": [order(ANN), order(BEN, money_pending=True)]}, 1),
-        ({"counters": None}, 8),
-    ],
-    ids=["unaccounted", "held for nobody", "outbox", "events", "overdue", "unsettled", "refund due", "lost store"],
-)
-def test_units_that_still_wait_are_stuck(snapshot: dict[str, object], units: int) -> None:
-    found = judged(**snapshot)  # type: ignore[arg-type]
-    assert found.stuck == units
-    assert not found.holds
-    assert replace(SNAPSHOT, **snapshot).pending_work()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "violation"),
-    [
-        ({"orders": [order(ANN, status="expired"), order(BEN)]}, "not paid and the payment company keeps their money"),
-        ({"orders": [order(ANN, captures=0), order(BEN)]}, "paid and the payment company has no money"),
-        ({"orders": [order(ANN, captures=0), order(BEN)]}, "neither a paid order nor their money back"),
-        ({"orders": [order(ANN), order(BEN), order(CID)]}, "between taken and the live orders"),
-        ({"holds": {**SNAPSHOT.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
-        ({"holds": {**SNAPSHOT.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders do not match their holds"),
-        ({"holds": {BEN: SNAPSHOT.holds[BEN]}}, "orders do not match their holds"),
-    ],
-    ids=[
-        "paid and expired",
-        "paid for nothing",
-        "charged for nothing",
-        "taken",
-        "hold without order",
-        "hold differs",
-        "hold missing",
-    ],
-)
-def test_other_broken_promises_are_named(snapshot: dict[str, object], violation: str) -> None:
-    found = judged(**snapshot)  # type: ignore[arg-type]
-    assert violation in " ".join(found.violations)
-    assert not found.holds
-
-
-def test_sold_out_was_wrong_if_units_were_never_sold() -> None:
-    found = judged(events=[*EVENTS, *said(CID, "sold_out", status=410)])
-    assert "sold out" in " ".join(found.violations)
-    all_sold = judged(
-        events=[*EVENTS, *said(CID, "sold_out", status=410)],
-        quantity=2,
-        counters=replace(counters(left=0), quantity=2),
-    )
-    assert all_sold.holds
-
-
-def test_an_order_from_a_pass_that_nobody_used_is_named() -> None:
-    assert "never used" in " ".join(
-        judged(events=[event for event in EVENTS if event.reservation_id != BEN]).violations
-    )
+def test_sold_out_is_right_if_all_units_are_sold_and_a_new_yes_after_it_is_named() -> None:
+    assert judged(events=SOLD_OUT, **ALL_SOLD).holds
+    new = [*SOLD_OUT, *asked_again(ANN, "reserved", status=201)]
+    words = "1 buyers were told yes after others were told that all is sold"
+    assert words in judged(events=new, **ALL_SOLD).violations
+    # A repeated yes may follow it, and a new one for units that came back.
+    repeated = [*SOLD_OUT, *asked_again(ANN, "already_reserved", status=201)]
+    refunded = [order(ANN), order(BEN, status="refunded")]
+    for found in (
+        judged(events=repeated, **ALL_SOLD),
+        judged(events=new, **ALL_SOLD, may_be_lost=(BEN,)),
+        judged(events=new, **ALL_SOLD, orders=refunded),
+        check(new, replace(SNAPSHOT, **ALL_SOLD), quantity_moved=True),
+    ):
+        assert words not in found.violations
 
 
 def test_only_refusals_for_a_fault_within_the_time_are_timed() -> None:
@@ -262,69 +268,31 @@ def test_a_lost_yes_that_came_back_is_kept_and_counted() -> None:
     assert found.holds
 
 
-@pytest.mark.parametrize("outcome", [BROUGHT_BACK, NOT_LOST])
-def test_a_receipt_that_was_accepted_is_a_promise(outcome: str) -> None:
-    events = [*EVENTS, *brought(outcome, reservation_id=BEN)]
-    found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
-    assert (found.lost, found.not_promised) == (1, 0)
-    assert not found.holds
+def test_a_receipt_that_was_accepted_is_a_promise_and_one_that_was_refused_is_none() -> None:
+    for outcome in (BROUGHT_BACK, NOT_LOST):
+        events = [*EVENTS, *brought(outcome, reservation_id=BEN)]
+        found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
+        assert (found.lost, found.not_promised, found.holds) == (1, 0, False), outcome
+    for outcome, refused in (("reservation_lost", 1), ("limit_reached", 1), (ENDED, 0)):
+        last = brought(outcome, reservation_id=BEN, status=409)
+        events = [*EVENTS, *brought(BROUGHT_BACK, reservation_id=BEN), *last]
+        found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
+        counts = (found.lost, found.not_promised, found.refused, found.brought_back)
+        assert counts == (0, 1, refused, 0), outcome
 
 
-@pytest.mark.parametrize(("outcome", "refused"), [("reservation_lost", 1), ("limit_reached", 1), (ENDED, 0)])
-def test_a_receipt_that_was_refused_leaves_the_yes_not_promised(outcome: str, refused: int) -> None:
-    events = [*EVENTS, *brought(BROUGHT_BACK, reservation_id=BEN), *brought(outcome, reservation_id=BEN, status=409)]
-    found = judged(events=events, orders=[order(ANN)], may_be_lost=(BEN,))
-    assert (found.lost, found.not_promised, found.refused, found.brought_back) == (0, 1, refused, 0)
-
-
-def asked_again(reservation_id: str, outcome: str, *, status: int = 409) -> list[Event]:
-    """A call that is sent after the answers of `EVENTS`."""
-    intent, answer = said(reservation_id, outcome, status=status)
-    return [replace(intent, call=1, at_s=2.0), replace(answer, call=1, at_s=2.5)]
-
-
-@pytest.mark.parametrize(
-    "outcome", ["paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"]
-)
-def test_a_pass_that_hears_no_after_its_yes_is_named(outcome: str) -> None:
-    found = judged(events=[*EVENTS, *asked_again(ANN, outcome)])
-    assert f"client was told {outcome} after a yes for the same pass" in found.violations
-    assert not found.holds
-
-
-@pytest.mark.parametrize("outcome", ["hold_ended", "unavailable", UNKNOWN])
-def test_a_pass_whose_hold_ended_or_whose_store_is_away_hears_no_false_no(outcome: str) -> None:
-    assert judged(events=[*EVENTS, *asked_again(BEN, outcome)]).holds
-
-
-def test_a_pass_may_hear_no_if_its_yes_came_later_or_may_have_been_lost() -> None:
+def test_a_pass_that_hears_no_after_its_yes_is_named() -> None:
+    for outcome in ("paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"):
+        found = judged(events=[*EVENTS, *asked_again(ANN, outcome)])
+        assert f"client was told {outcome} after a yes for the same pass" in found.violations
+    # The hold has ended, or the store is away.
+    for outcome in ("hold_ended", "unavailable", UNKNOWN):
+        assert judged(events=[*EVENTS, *asked_again(BEN, outcome)]).holds, outcome
+    # Its yes came later, or may have been lost.
     assert judged(events=[*EVENTS, *asked_again(CID, "paused")]).holds
     sent_before_its_yes = [replace(event, at_s=event.at_s - 1.5) for event in asked_again(ANN, "held_by_others")]
     assert judged(events=[*EVENTS, *sent_before_its_yes]).holds
     assert judged(events=[*EVENTS, *asked_again(BEN, "held_by_others")], may_be_lost=(BEN,)).holds
-
-
-ALL_SOLD: dict[str, Any] = {"quantity": 2, "counters": replace(counters(left=0), quantity=2)}
-
-
-def sold_out_before(*again: Event) -> list[Event]:
-    return [*EVENTS, *said(CID, "sold_out", status=410), *again]
-
-
-def test_a_new_yes_after_all_was_said_to_be_sold_is_named() -> None:
-    found = judged(events=sold_out_before(*asked_again(ANN, "reserved", status=201)), **ALL_SOLD)
-    assert "1 buyers were told yes after others were told that all is sold" in found.violations
-
-
-def test_a_repeated_yes_and_one_for_units_that_came_back_may_follow_sold_out() -> None:
-    repeated = sold_out_before(*asked_again(ANN, "already_reserved", status=201))
-    assert "that all is sold" not in " ".join(judged(events=repeated, **ALL_SOLD).violations)
-    new = sold_out_before(*asked_again(ANN, "reserved", status=201))
-    refunded = [order(ANN), order(BEN, status="refunded")]
-    for more in ({"may_be_lost": (BEN,)}, {"orders": refunded}):
-        assert "that all is sold" not in " ".join(judged(events=new, **ALL_SOLD, **more).violations)
-    moved = check(new, replace(SNAPSHOT, **ALL_SOLD), quantity_moved=True)
-    assert "that all is sold" not in " ".join(moved.violations)
 
 
 def test_a_trial_whose_buyers_were_all_refused_proves_nothing() -> None:

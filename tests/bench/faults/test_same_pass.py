@@ -28,21 +28,13 @@ def after(answers: Sequence[Answer]) -> SamePassManyTimes:
     return fault
 
 
-def test_one_yes_and_its_repetitions_are_right() -> None:
-    fault = after([FIRST, AGAIN])
-    assert fault.took_effect()
-    assert not fault.violations()
-
-
-def test_calls_that_all_got_nothing_prove_nothing() -> None:
-    assert not after([NO]).took_effect()
-
-
-def test_a_refusal_beside_a_yes_is_named_even_if_the_first_answer_was_lost() -> None:
+def test_one_yes_and_its_repetitions_are_right_and_a_second_first_answer_or_a_refusal_beside_it_is_named() -> None:
+    right = after([FIRST, AGAIN])
+    assert right.took_effect()
+    assert not right.violations()
+    # Also if the first answer was lost.
     assert after([AGAIN, NO]).violations() == ["calls with one pass were told already_reserved, held_by_others"]
-
-
-def test_two_first_answers_are_named() -> None:
-    assert after([FIRST, FIRST, AGAIN]).violations() == [
-        f"2 of {SAME_PASS_TIMES} calls with one pass were answered as the first"
-    ]
+    two_firsts = f"2 of {SAME_PASS_TIMES} calls with one pass were answered as the first"
+    assert after([FIRST, FIRST, AGAIN]).violations() == [two_firsts]
+    # Calls that all got nothing prove nothing.
+    assert not after([NO]).took_effect()

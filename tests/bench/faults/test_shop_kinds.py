@@ -36,11 +36,8 @@ def test_each_kind_of_store_has_its_faults_and_a_directory_of_its_own() -> None:
     assert ShopKind().directory_name == ""
 
 
-def test_the_short_selection_needs_one_shop_alone() -> None:
+def test_the_short_selection_and_pairs_need_one_shop_alone() -> None:
     assert {kind.shop_kind for kind in kinds_named(QUICK, seed=7, pairs=0)} == {ShopKind()}
-
-
-def test_pairs_are_of_the_usual_shop() -> None:
     others = [kind for kind in FAULTS if kind.shop_kind != ShopKind()]
     assert others
     assert not any(can_be_combined(kind, other) for kind in others for other in FAULTS)
@@ -71,10 +68,7 @@ def test_a_single_server_is_started_again_at_once_and_one_with_a_replica_when_it
     assert allowed == [False, True]
     assert not is_due(replicated, dead_seconds=5.1)
     assert is_due(replicated, dead_seconds=5.2)
-
-
-def test_a_server_that_may_not_start_is_started_in_the_end(tmp_path: Path) -> None:
-    comeback = Comeback(after_seconds=5.0, seconds_max=9.0, may_start=lambda: False)
-    process = dead_process(comeback, directory=tmp_path)
+    # One that may not start is started in the end.
+    process = dead_process(Comeback(after_seconds=5.0, seconds_max=9.0, may_start=lambda: False), directory=tmp_path)
     assert not is_due(process, dead_seconds=8.9)
     assert is_due(process, dead_seconds=9.1)

@@ -1,12 +1,11 @@
 """`manage.py capacity`: a plan from the figures of the last bench, or a clear refusal."""
 
 import json
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from bench.measure.speed.capacity_plan import (
     OTHER_WORKER_PROCESSES,
@@ -16,6 +15,7 @@ from bench.measure.speed.capacity_plan import (
     only_unit_costs,
 )
 from orders.preflight.unit_costs import SOURCES, unit_costs
+from tests.steps.operating import run_command
 from web.reservations.snapshots import AGE_SECONDS_MAX
 
 US = {
@@ -51,11 +51,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def capacity(file: Path, *arguments: str) -> str:
-    out = StringIO()
-    call_command(
-        "capacity", "--results", str(file), *(arguments or ("--rps", "1000000", "--units", "10000")), stdout=out
-    )
-    return out.getvalue()
+    words = arguments or ("--rps", "1000000", "--units", "10000")
+    return run_command("capacity", "--results", str(file), *words)
 
 
 def lines_of(file: Path, *arguments: str) -> dict[str, float]:
@@ -96,9 +93,6 @@ def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
     assert lines["PgBouncer, default_pool_size"] == 20
     assert lines["direct, for locks"] == 1 + OTHER_WORKER_PROCESSES + STAFF_LOCKS
     assert lines["with PgBouncer, max_connections"] == 20 + lines["direct, for locks"] + SPARE_CONNECTIONS
-
-
-def test_a_larger_postgres_gets_a_larger_pool(file: Path) -> None:
     # 200,000 orders a second at 30 µs, half busy: 12 cores.
     lines = lines_of(file, "--rps", "1000000", "--units", "2000000", "--busy", "50")
     assert lines["PgBouncer, default_pool_size"] == 12 * POOL_PER_CORE
@@ -122,66 +116,50 @@ def test_the_small_file_of_unit_costs_gives_the_same_plan(file: Path) -> None:
 
 
 def test_without_a_name_it_reads_the_costs_that_the_last_whole_bench_left_in_the_tree() -> None:
-    out = StringIO()
-    call_command("capacity", "--rps", "1000000", "--units", "10000", stdout=out)
-    assert "Unit costs from" in out.getvalue()
+    assert "Unit costs from" in run_command("capacity", "--rps", "1000000", "--units", "10000")
 
 
-def test_without_a_result_it_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="There is no result of the bench at .*Run `make bench`"):
-        capacity(tmp_path / "none.json")
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"parts": []}'])
-def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_result_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "speed.json"
-    path.write_text(text)
-    with pytest.raises(CommandError, match="a result of `make bench`"):
+    with pytest.raises(CommandError, match="There is no result of the bench at .*Run `make bench`"):
         capacity(path)
+    for text in ("", "{", "[]", "{}", '{"parts": []}'):
+        path.write_text(text)
+        with pytest.raises(CommandError, match="a result of `make bench`"):
+            capacity(path)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_a_missing_figure_is_named(file: Path, name: str) -> None:
-    part, figure = SOURCES[name]
-    changed = results()
-    del changed["parts"][part]["figures"][figure]
-    file.write_text(json.dumps(changed))
-    with pytest.raises(CommandError, match=f"did not measure {figure} of the part {part}. Run a whole"):
-        capacity(file)
+def test_a_figure_that_is_missing_or_nothing_and_wrong_answers_are_named(file: Path) -> None:
+    def refused(changed: dict[str, Any], why: str) -> None:
+        file.write_text(json.dumps(changed))
+        with pytest.raises(CommandError, match=why):
+            capacity(file)
 
-
-def test_a_figure_of_nothing_is_refused(file: Path) -> None:
+    for part, figure in SOURCES.values():
+        changed = results()
+        del changed["parts"][part]["figures"][figure]
+        refused(changed, f"did not measure {figure} of the part {part}. Run a whole")
     changed = results()
     changed["parts"]["refusal"]["figures"]["cpu_us.web"]["median"] = 0
-    file.write_text(json.dumps(changed))
-    with pytest.raises(CommandError, match="the run was too short"):
-        capacity(file)
-
-
-def test_figures_of_wrong_answers_are_refused(file: Path) -> None:
+    refused(changed, "the run was too short")
     changed = results()
     changed["parts"]["accepted"]["wrong"] = ["3 orders were lost"]
-    file.write_text(json.dumps(changed))
-    with pytest.raises(CommandError, match="accepted had wrong answers"):
-        capacity(file)
+    refused(changed, "accepted had wrong answers")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--units", "1"),
-        ("--rps", "0", "--units", "1"),
-        ("--rps", "-5", "--units", "1"),
-        ("--rps", "1.5", "--units", "1"),
-        ("--rps", "1000000001", "--units", "1"),
-        ("--rps", "9" * 5_000, "--units", "1"),
-        ("--rps", "1", "--units", "many"),
-        ("--rps", "1", "--units", "1", "--shares", "50,50"),
-        ("--rps", "1", "--units", "1", "--shares", "50,50,10"),
-        ("--rps", "1", "--units", "1", "--shares", "150,-50,0"),
-        ("--rps", "1", "--units", "1", "--busy", "101"),
-    ],
-)
-def test_impossible_arguments_are_refused(file: Path, arguments: tuple[str, ...]) -> None:
-    with pytest.raises(CommandError):
-        capacity(file, *arguments)
+def test_impossible_arguments_are_refused(file: Path) -> None:
+    for words in (
+        "--units 1",
+        "--rps 0 --units 1",
+        "--rps -5 --units 1",
+        "--rps 1.5 --units 1",
+        "--rps 1000000001 --units 1",
+        f"--rps {'9' * 5_000} --units 1",
+        "--rps 1 --units many",
+        "--rps 1 --units 1 --shares 50,50",
+        "--rps 1 --units 1 --shares 50,50,10",
+        "--rps 1 --units 1 --shares 150,-50,0",
+        "--rps 1 --units 1 --busy 101",
+    ):
+        with pytest.raises(CommandError):
+            capacity(file, *words.split())

@@ -65,14 +65,12 @@ def test_the_busiest_primary_decides_what_three_can_do() -> None:
     assert figures_of(one, [even, even, busy], together_per_second=1_500)["cpu_ratio"] == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize(("cores", "ratio"), [(2, 3.0), (6, 1.5)])
-def test_primaries_run_together_where_there_are_cores_for_them(cores: int, ratio: float) -> None:
+def test_primaries_run_together_where_there_are_cores_for_them() -> None:
     one, third = Run(calls=300, seconds=0.3, cpu_seconds=0.3), Run(calls=100, seconds=0.1, cpu_seconds=0.1)
-
-    figures = figures_of(one, [third] * 3, together_per_second=1_500, cores=cores)
-
-    assert figures["pipelined_ratio"] == pytest.approx(ratio)
-    assert figures["together_ratio"] == pytest.approx(1.5)
+    for cores, ratio in ((2, 3.0), (6, 1.5)):
+        figures = figures_of(one, [third] * 3, together_per_second=1_500, cores=cores)
+        assert figures["pipelined_ratio"] == pytest.approx(ratio), cores
+        assert figures["together_ratio"] == pytest.approx(1.5)
 
 
 def test_a_call_with_another_answer_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

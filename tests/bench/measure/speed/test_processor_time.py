@@ -20,22 +20,20 @@ STAT = "4242 (a (b) 7 c) S 17 4242 4242 0 -1 4194304 911 0 3 0 120 34 5 6 20 0 1
 BURN = "import time\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\n"
 
 
-def test_a_program_may_have_spaces_and_brackets_in_its_name() -> None:
+def test_the_line_of_a_process_is_read_and_one_that_ends_while_we_read_is_left_out(tmp_path: Path) -> None:
+    # A program may have spaces and brackets in its name.
     assert parse_stat(STAT) == ProcessStat(parent=17, ticks=120 + 34 + 5 + 6)
+    (tmp_path / "4242").mkdir()
+    (tmp_path / "4242" / "stat").write_text(STAT)
+    # Reading this one fails, as that of a process that has gone.
+    (tmp_path / "4243" / "stat").mkdir(parents=True)
+    assert set(read_stats(tmp_path)) == {4242}
 
 
 def test_a_family_is_a_process_with_all_its_descendants() -> None:
     stats = {pid: ProcessStat(parent=parent, ticks=1) for pid, parent in {1: 0, 10: 1, 11: 10, 12: 11, 20: 1}.items()}
     assert family_of([10], stats) == {10, 11, 12}
     assert family_of([20, 99], stats) == {20}
-
-
-def test_a_process_that_ends_while_we_read_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "4242").mkdir()
-    (tmp_path / "4242" / "stat").write_text(STAT)
-    # Reading this one fails, as that of a process that has gone.
-    (tmp_path / "4243" / "stat").mkdir(parents=True)
-    assert set(read_stats(tmp_path)) == {4242}
 
 
 def test_the_time_of_a_child_counts_also_after_it_has_ended() -> None:

@@ -1,7 +1,5 @@
 """Ratios within a round, their median, and whether a target is reached."""
 
-import pytest
-
 from bench.measure.speed.part import Sample
 from bench.measure.speed.parts.all_parts import BY_NAME
 from bench.measure.speed.parts.command_parts import ratios_in
@@ -16,17 +14,11 @@ HALF = Target(title="live ÷ hello", part="live", other="wsgi-hello", figure=per
 
 
 def test_a_ratio_compares_figures_of_the_same_round() -> None:
-    samples = {
-        "live": {0: rate(50), 1: rate(10), 2: rate(60)},
-        # The machine was slow in the second round.
-        "wsgi-hello": {0: rate(100), 1: rate(20), 2: rate(100)},
-    }
-    assert values_of(HALF, samples) == [0.5, 0.5, 0.6]
-
-
-def test_a_round_without_one_of_the_two_is_left_out() -> None:
-    samples = {"live": {0: rate(50), 2: rate(60)}, "wsgi-hello": {1: rate(100), 2: rate(100)}}
-    assert values_of(HALF, samples) == [0.6]
+    live = {0: rate(50), 1: rate(10), 2: rate(60)}
+    # The machine was slow in the second round.
+    assert values_of(HALF, {"live": live, "wsgi-hello": {0: rate(100), 1: rate(20), 2: rate(100)}}) == [0.5, 0.5, 0.6]
+    # A round without one of the two is left out.
+    assert values_of(HALF, {"live": {0: rate(50), 2: rate(60)}, "wsgi-hello": {1: rate(100), 2: rate(100)}}) == [0.6]
 
 
 def test_the_median_of_the_ratios_decides() -> None:
@@ -44,23 +36,15 @@ def test_a_target_whose_parts_were_not_measured_has_no_verdict() -> None:
     assert not verdicts({"live": {0: rate(1)}, "rsgi-hello": {}})
 
 
-@pytest.mark.parametrize(
-    ("at_most", "strict", "median", "reached"),
-    [
-        (False, False, 1.0, True),
-        (False, False, 0.99, False),
-        (True, False, 1.0, True),
-        (True, False, 1.01, False),
-        (True, True, 1.0, False),
-        (True, True, 0.99, True),
-    ],
-)
-def test_the_bound_itself(at_most: bool, strict: bool, median: float, reached: bool) -> None:
-    target = Target(title="", part="live", figure=per_second, bound=1, at_most=at_most, strict=strict)
-    assert is_reached(target, median) is reached
+def test_the_bound_itself() -> None:
+    def reached(median: float, *, at_most: bool = False, strict: bool = False) -> bool | None:
+        target = Target(title="", part="live", figure=per_second, bound=1, at_most=at_most, strict=strict)
+        return is_reached(target, median)
 
-
-def test_without_a_bound_nothing_is_reached_or_missed() -> None:
+    assert [reached(median) for median in (1.0, 0.99)] == [True, False]
+    assert [reached(median, at_most=True) for median in (1.0, 1.01)] == [True, False]
+    assert [reached(median, at_most=True, strict=True) for median in (1.0, 0.99)] == [False, True]
+    # Without a bound nothing is reached or missed.
     assert is_reached(Target(title="", part="live", figure=per_second), 5.0) is None
 
 

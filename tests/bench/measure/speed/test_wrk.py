@@ -33,21 +33,17 @@ def test_a_report_is_read() -> None:
     assert report.failed == 7
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
+def test_output_without_a_usable_report_is_an_error() -> None:
+    for output in (
         "",
         "unable to connect to 127.0.0.1:1 Connection refused",
         OUTPUT + OUTPUT,
         OUTPUT.replace('"seconds": 2.5, ', ""),
         OUTPUT.replace("}", ""),
         OUTPUT.replace('"requests": 500', '"requests": 0'),
-    ],
-    ids=["nothing", "no server", "two reports", "a figure is missing", "cut off", "no answers"],
-)
-def test_output_without_a_usable_report_is_an_error(output: str) -> None:
-    with pytest.raises(WrkFailed):
-        parse_report(output)
+    ):
+        with pytest.raises(WrkFailed):
+            parse_report(output)
 
 
 def test_a_load_becomes_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
