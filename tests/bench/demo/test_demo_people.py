@@ -10,14 +10,14 @@ from bench.demo.demo_people import CHINESE_CITIES, OTHER_CITIES, address_of, loa
 from shop.addresses.address_checks import address_errors, tidy_address
 
 
-@pytest.mark.parametrize("is_chinese", [True, False])
-def test_each_address_is_one_that_the_shop_takes_as_it_is(is_chinese: bool) -> None:
-    addresses = [address_of("Wei Wang", is_chinese, random.Random(number)) for number in range(300)]
-    assert len({address["city"] for address in addresses}) == len(CHINESE_CITIES if is_chinese else OTHER_CITIES)
-    for address in addresses:
-        tidied = tidy_address(address)
-        assert address_errors(tidied) == {}, address
-        assert {name: tidied[name] for name in address} == address
+def test_each_address_is_one_that_the_shop_takes_as_it_is() -> None:
+    for is_chinese, cities in ((True, CHINESE_CITIES), (False, OTHER_CITIES)):
+        addresses = [address_of("Wei Wang", is_chinese, random.Random(number)) for number in range(100)]
+        assert len({address["city"] for address in addresses}) == len(cities)
+        for address in addresses:
+            tidied = tidy_address(address)
+            assert address_errors(tidied) == {}, address
+            assert {name: tidied[name] for name in address} == address
 
 
 @pytest.mark.django_db

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from bench.lab.buyers.calls import SOLD, Result, Setting
 from bench.lab.fault_runs import FaultRun
 from bench.lab.measures import measured
@@ -24,39 +22,24 @@ def run_of(strategy_id: str, *, oversold: int = 0, unsold: int = 0) -> Run:
     return Run(Setting(buyers=1, stock=1), measures, judge(BY_ID[strategy_id], measures))
 
 
-def test_a_strategy_is_dark_green_if_nothing_was_wrong_under_any_fault() -> None:
+def test_a_strategy_is_dark_green_only_if_nothing_was_wrong_under_any_fault() -> None:
     assert rating_of(run_of("lua_purchase"), [GOOD]) == (GREEN, "sold exactly the stock")
-
-
-@pytest.mark.parametrize(
-    ("fault_run", "why"),
-    [
+    for fault_run, why in (
         (replace(GOOD, unsold=2), "2 units unsold when the store restarted"),
         (replace(GOOD, unsold=1, fault=Fault.KILLED), "1 unit unsold when a buyer was killed"),
         (replace(GOOD, stuck=True), "stuck when the store restarted"),
         (replace(GOOD, oversold=3, fault=Fault.STORE_LOST), "oversold when the store lost its data"),
-    ],
-)
-def test_a_strategy_that_fails_under_a_fault_is_not_dark_green(fault_run: FaultRun, why: str) -> None:
-    assert rating_of(run_of("lua_purchase"), [GOOD, fault_run]) == (PALE, why)
-
-
-def test_a_store_that_lost_its_data_may_leave_units_unsold() -> None:
+    ):
+        assert rating_of(run_of("lua_purchase"), [GOOD, fault_run]) == (PALE, why)
+    # A store that lost its data may leave units unsold.
     lost = replace(GOOD, fault=Fault.STORE_LOST, unsold=10, stuck=True)
     assert rating_of(run_of("lua_purchase"), [lost])[0] == GREEN
+    # The faults of another strategy do not count, but a fault that was not tried is named.
+    not_tried = "sold exactly the stock; its servers were not restarted"
+    assert rating_of(run_of("ledger"), [replace(GOOD, unsold=2)]) == (GREEN, not_tried)
 
 
-def test_the_faults_of_another_strategy_do_not_count_but_a_fault_that_was_not_tried_is_named() -> None:
-    assert rating_of(run_of("ledger"), [replace(GOOD, unsold=2)]) == (
-        GREEN,
-        "sold exactly the stock; its servers were not restarted",
-    )
-
-
-def test_a_flawed_strategy_is_never_dark_green() -> None:
-    assert rating_of(run_of("decr_then_rollback"), [])[0] == PALE
-
-
-def test_flaws_without_a_fault_come_first() -> None:
+def test_flaws_without_a_fault_come_first_and_a_flawed_strategy_is_never_dark_green() -> None:
     assert rating_of(run_of("get_set", oversold=5), [GOOD])[0] == RED
     assert rating_of(run_of("watch_multi", unsold=5), [GOOD])[0] == AMBER
+    assert rating_of(run_of("decr_then_rollback"), [])[0] == PALE

@@ -34,12 +34,6 @@ def calls_by(buyers: int, *, seed: int = 1, items: int = 1, **habits: float) -> 
     )
 
 
-def test_each_buyer_calls_once_where_nobody_repeats() -> None:
-    chains = calls_by(50, repeat_share=0, twice_share=0)
-
-    assert [[call.buyer_id for call in chain] for chain in chains] == [[number] for number in range(1, 51)]
-
-
 def test_a_repeated_call_is_the_same_call_and_a_second_one_has_a_pass_of_its_own() -> None:
     chains = calls_by(40, units_max=3, repeat_share=1, twice_share=1)
 
@@ -61,22 +55,16 @@ def test_some_again_calls_follow_an_answer_and_some_go_beside_the_first() -> Non
     assert min(follow, beside) > 50
 
 
-def test_the_same_seed_makes_the_same_choices() -> None:
-    habits: dict[str, Any] = {"units_max": 3, "repeat_share": 0.3, "twice_share": 0.3}
-
-    assert calls_by(100, seed=7, **habits) == calls_by(100, seed=7, **habits) != calls_by(100, seed=8, **habits)
-
-
 def test_each_item_has_as_many_buyers_and_a_buyer_wants_one_item() -> None:
-    chains = calls_by(50, seed=3, items=12, repeat_share=0.5, twice_share=0.5)
-
+    habits: dict[str, Any] = {"items": 12, "units_max": 3, "repeat_share": 0.5, "twice_share": 0.5}
+    chains = calls_by(50, seed=3, **habits)
     wanted = {call.buyer_id: call.item_id for chain in chains for call in chain}
     assert all(call.item_id == wanted[call.buyer_id] for chain in chains for call in chain)
     assert sorted(Counter(wanted.values()).values()) == [4] * 10 + [5] * 2
     # By the seed, and not in turn.
     assert [wanted[buyer_id] for buyer_id in range(1, 13)] != list(range(1, 13))
-    assert chains == calls_by(50, seed=3, items=12, repeat_share=0.5, twice_share=0.5)
-    assert chains != calls_by(50, seed=4, items=12, repeat_share=0.5, twice_share=0.5)
+    assert chains == calls_by(50, seed=3, **habits)
+    assert chains != calls_by(50, seed=4, **habits)
 
 
 def call_a_shop(
@@ -132,6 +120,9 @@ def test_a_shop_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     (answer,) = call_a_shop(handler, calls_by(1, repeat_share=0, twice_share=0))
 
     assert (answer.outcome, answer.tries, answer.is_yes) == (NO_ANSWER, client.TRIES_MAX, False)
+    # Nothing is sent once time is over.
+    answers = call_a_shop(handler, calls_by(3, repeat_share=0, twice_share=0), seconds_max=0)
+    assert [(answer.outcome, answer.tries) for answer in answers] == [(NOT_SENT, 0)] * 3
 
 
 def test_a_buyer_repeats_the_call_when_the_shop_says_so_and_others_go_on_meanwhile() -> None:
@@ -179,15 +170,6 @@ def test_a_second_call_follows_the_answer_and_not_the_request() -> None:
     first, second = (f"Pass {call.pass_text}" for call in chain)
     assert heard == [first, first, second]
     assert [answer.index for answer in answers] == [call.index for call in chain]
-
-
-def test_nothing_is_sent_once_time_is_over() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        raise AssertionError("nothing was to be sent")
-
-    answers = call_a_shop(handler, calls_by(3, repeat_share=0, twice_share=0), seconds_max=0)
-
-    assert [(answer.outcome, answer.tries) for answer in answers] == [(NOT_SENT, 0)] * 3
 
 
 def test_answers_are_told_apart() -> None:

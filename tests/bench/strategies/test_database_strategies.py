@@ -28,7 +28,7 @@ BUYERS, UNITS = 20, 5
 
 
 @each_strategy
-def test_twenty_buyers_at_once_buy_exactly_the_stock(
+def test_twenty_buyers_at_once_buy_exactly_the_stock_and_the_tables_are_gone_after_the_run(
     strategy: type[DatabaseStock], make: Callable[..., DatabaseStock]
 ) -> None:
     sale = make(strategy, stock=UNITS)
@@ -36,6 +36,9 @@ def test_twenty_buyers_at_once_buy_exactly_the_stock(
     assert (answers.count(Answer.SOLD), answers.count(Answer.REFUSED)) == (UNITS, BUYERS - UNITS)
     assert sale.left() == 0
     assert orders() == UNITS
+    assert tables() == {f"{RUN}_stock", f"{RUN}_orders"}
+    sale.tear_down()
+    assert tables() == set()
 
 
 @each_queue
@@ -69,15 +72,6 @@ def test_a_buyer_killed_in_the_middle_leaves_nothing_locked_and_nothing_sold(
         sale.finish("B")
         assert (sale.answer_of("B"), sale.sold, sale.left()) == (Answer.SOLD, 1, 0)
         assert orders() == 1
-
-
-@each_strategy
-def test_the_tables_are_gone_after_the_run(strategy: type[DatabaseStock], make: Callable[..., DatabaseStock]) -> None:
-    sale = make(strategy, stock=UNITS)
-    assert tables() == {f"{RUN}_stock", f"{RUN}_orders"}
-    sale.attempt(1)
-    sale.tear_down()
-    assert tables() == set()
 
 
 def orders() -> int:

@@ -65,20 +65,16 @@ def test_the_watchdog_goes_on_after_the_store_was_away_for_a_moment(
     assert other.attempt(2) is Answer.SOLD
 
 
-def test_the_lock_is_free_when_it_was_released_as_often_as_taken(make: Make) -> None:
-    lock = make(RedissonLock, stock=1)
+def test_a_lock_is_free_when_its_owner_has_released_it_as_often_as_taken(make: Make) -> None:
+    lock, other = make(RedissonLock, stock=1), make(RedissonLock)
+    assert (lock.lease_seconds, lock.renewal_seconds) == (30.0, 10.0)
     with lock.holding() as outer:
+        assert 25_000 < lock.store.pttl(lock.lock) <= 30_000
         with lock.holding() as inner:
             assert inner == outer
+        other._release_lock()
         assert lock.store.exists(lock.lock)
     assert not lock.store.exists(lock.lock)
-
-
-def test_no_client_releases_the_lock_of_another(make: Make) -> None:
-    mine, other = make(RedissonLock, stock=1), make(RedissonLock)
-    with mine.holding():
-        other._release_lock()
-        assert mine.store.exists(mine.lock)
 
 
 def test_a_waiter_is_woken_by_a_message(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,13 +89,6 @@ def test_a_waiter_is_woken_by_a_message(make: Make, monkeypatch: pytest.MonkeyPa
         wait_until(lambda: dict(holder.store.pubsub_numsub(holder.freed)) == {holder.freed.encode(): 1}, seconds_max=10)
     thread.join(SECONDS_MAX)
     assert answers == [Answer.SOLD]
-
-
-def test_the_store_has_a_lease_of_thirty_seconds_renewed_every_ten(make: Make) -> None:
-    lock = make(RedissonLock, stock=1)
-    assert (lock.lease_seconds, lock.renewal_seconds) == (30.0, 10.0)
-    with lock.holding():
-        assert 25_000 < lock.store.pttl(lock.lock) <= 30_000
 
 
 def test_without_retries_a_buyer_who_does_not_get_the_lock_is_told_at_once(make: Make) -> None:
