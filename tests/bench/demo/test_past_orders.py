@@ -103,15 +103,11 @@ def test_the_second_time_only_what_is_missing_is_made(monkeypatch: pytest.Monkey
     assert audit_stock().differences == []
 
 
-def test_without_demo_products_there_is_nothing_to_order() -> None:
+def test_a_number_that_is_none_or_too_high_and_a_shop_with_nothing_to_sell_are_refused() -> None:
+    wrong = ("--orders=-5", "--orders=many", "--orders=1.5", "--orders=1000001", "--orders=９", "--products=100001")
+    for option in wrong:
+        with pytest.raises(CommandError, match="is not a whole number from 1 to 10{5,6}$"):
+            call_command("load_many", option)
     Product.objects.all().delete()
     with pytest.raises(NothingToSell):
         load_orders(1)
-
-
-@pytest.mark.parametrize(
-    "option", ["--orders=-5", "--orders=many", "--orders=1.5", "--orders=1000001", "--orders=９", "--products=100001"]
-)
-def test_a_number_that_is_none_or_too_high_is_refused(option: str) -> None:
-    with pytest.raises(CommandError, match="is not a whole number from 1 to 10{5,6}$"):
-        call_command("load_many", option)

@@ -1,7 +1,8 @@
 """Pairs of faults: which can be combined, that the seed draws them, and when each of the two is undone."""
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,14 +18,11 @@ from bench.management.commands.fault_harness import PAIRS, kinds_named
 from seckill.models import LatePayment
 
 
-def test_the_same_seed_draws_the_same_pairs_and_another_one_others() -> None:
+def test_the_seed_draws_pairs_that_are_named_for_both_and_can_be_run_again_by_their_names() -> None:
     drawn = [pair.name for pair in draw_pairs(seed=7, count=6)]
-    assert drawn == [pair.name for pair in draw_pairs(seed=7, count=6)]
     assert len(set(drawn)) == 6
+    assert drawn == [kind.name for kind in kinds_named([PAIRS], seed=7, pairs=6)]
     assert drawn != [pair.name for pair in draw_pairs(seed=8, count=6)]
-
-
-def test_a_pair_is_named_for_both_and_can_be_run_again_by_its_name() -> None:
     for pair in draw_pairs(seed=7, count=50):
         first, second = pair.name.split("+")
         assert BY_NAME[first].description in pair.description
@@ -32,10 +30,6 @@ def test_a_pair_is_named_for_both_and_can_be_run_again_by_its_name() -> None:
         again = kind_named(pair.name)
         assert again is not None
         assert again.name == pair.name
-    assert [kind.name for kind in kinds_named(["store-killed", PAIRS], seed=7, pairs=2)] == [
-        "store-killed",
-        *(pair.name for pair in draw_pairs(seed=7, count=2)),
-    ]
 
 
 def test_faults_that_disturb_the_same_part_or_what_the_other_needs_are_not_combined() -> None:
@@ -85,38 +79,21 @@ class RecordedShop:
         return happened()
 
 
-class Context:
-    def __init__(self) -> None:
-        self.shop = RecordedShop()
-        self.rng = None
-
-
-@pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
-    for kind in (BeatDown, StoreFlushed):
-        for step in ("inject", "undo"):
-            monkeypatch.setattr(kind, step, lambda fault, step=step: found.append(f"{step} {fault.name}"))
-    return found
-
-
-def test_both_are_injected_before_either_is_undone_and_a_loss_of_data_is_that_of_the_pair(steps: list[str]) -> None:
-    pair = cast(Any, pair_of(StoreFlushed, BeatDown)(cast(Any, Context())))
+def test_both_are_injected_before_either_is_undone_and_the_pair_finds_what_either_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[str] = []
+    for kind, step in product((BeatDown, StoreFlushed), ("inject", "undo")):
+        monkeypatch.setattr(kind, step, lambda fault, step=step: steps.append(f"{step} {fault.name}"))
+    pair = cast(Any, pair_of(StoreFlushed, BeatDown)(cast(Any, SimpleNamespace(shop=RecordedShop(), rng=None))))
     pair.inject()
+    # A loss of data is that of the pair.
     pair._faults[1].data_lost_s, pair._faults[1].orders_before_loss = 5.0, {"a"}
     pair.undo()
     assert steps == ["inject beat-down", "inject store-flushall", "undo store-flushall", "undo beat-down"]
     assert (pair.data_lost_s, pair.orders_before_loss) == (5.0, {"a"})
     assert pair.took_effect()
-
-
-def test_a_violation_that_one_fault_finds_is_found_by_the_pair(
-    monkeypatch: pytest.MonkeyPatch, steps: list[str]
-) -> None:
     monkeypatch.setattr(BeatDown, "violations", lambda fault: ["beat is late"])
     monkeypatch.setattr(StoreFlushed, "took_effect", lambda fault: False)
-    pair = pair_of(StoreFlushed, BeatDown)(cast(Any, Context()))
-    pair.inject()
-    pair.undo()
     assert pair.violations() == ["beat is late", "store-flushall did not take effect"]
     assert not pair.took_effect()

@@ -57,20 +57,14 @@ def test_each_primary_has_as_many_items() -> None:
         assert {slot_of(item_id) * 3 // 16384 for item_id in items} == {number}
 
 
-def test_the_busiest_primary_decides_what_three_can_do() -> None:
+def test_the_busiest_primary_decides_and_primaries_run_together_where_there_are_cores_for_them() -> None:
     one = Run(calls=300, seconds=0.3, cpu_seconds=0.3)
     even, busy = Run(calls=100, seconds=0.1, cpu_seconds=0.1), Run(calls=100, seconds=0.2, cpu_seconds=0.2)
-
-    assert figures_of(one, [even] * 3, together_per_second=1_500)["cpu_ratio"] == pytest.approx(3)
-    assert figures_of(one, [even, even, busy], together_per_second=1_500)["cpu_ratio"] == pytest.approx(1.5)
-
-
-def test_primaries_run_together_where_there_are_cores_for_them() -> None:
-    one, third = Run(calls=300, seconds=0.3, cpu_seconds=0.3), Run(calls=100, seconds=0.1, cpu_seconds=0.1)
     for cores, ratio in ((2, 3.0), (6, 1.5)):
-        figures = figures_of(one, [third] * 3, together_per_second=1_500, cores=cores)
+        figures = figures_of(one, [even] * 3, together_per_second=1_500, cores=cores)
         assert figures["pipelined_ratio"] == pytest.approx(ratio), cores
-        assert figures["together_ratio"] == pytest.approx(1.5)
+        assert (figures["cpu_ratio"], figures["together_ratio"]) == (pytest.approx(3), pytest.approx(1.5))
+    assert figures_of(one, [even, even, busy], together_per_second=1_500)["cpu_ratio"] == pytest.approx(1.5)
 
 
 def test_a_call_with_another_answer_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
