@@ -44,9 +44,7 @@ def the_consumer_crashes(sale: Interleaver) -> bool:
 
 def the_retrying_consumer_crashes(sale: Interleaver) -> bool:
     """The pop also moves the order to a delayed queue, so another consumer gets it."""
-    consumer = RetryingConsumer(
-        purchase(sale), retry_seconds=RETRY_SECONDS, deadline_of=lambda order: sale.now_seconds + 1
-    )
+    consumer = RetryingConsumer(purchase(sale), retry_seconds=RETRY_SECONDS)
     written: list[str] = []
     sale.finish("A")
     sale.side_event(

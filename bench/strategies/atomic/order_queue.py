@@ -2,8 +2,7 @@
 
 The plain consumer pops an order and then works on it; between the two, the order is in its memory only. The retrying
 one moves the order to a delayed queue in the same atomic step as the pop, and removes it when the work is done. If the
-order is still there after `retry_seconds`, a consumer works on it again; if its deadline has passed by then, its units
-go back on sale.
+order is still there after `retry_seconds`, a consumer works on it again.
 """
 
 from collections.abc import Callable
@@ -27,21 +26,6 @@ return {order}
 """,
 )
 
-# One atomic step: two consumers that find the same order must not give its units back twice.
-EXPIRE_DELAYED = Script(
-    "expire_delayed",
-    """
-local delayed, stock, buyers = KEYS[1], KEYS[2], KEYS[3]
-if redis.call('ZREM', delayed, ARGV[1]) == 0 then
-  return {'gone'}
-end
-local buyer, units = string.match(ARGV[1], '^(.*):(%d+)$')
-redis.call('INCRBY', stock, units)
-redis.call('SREM', buyers, buyer)
-return {'expired'}
-""",
-)
-
 
 def consume_once(sale: LuaPurchase, work: Work) -> bool:
     """The plain consumer: process one order of the queue. False if there was none."""
@@ -53,12 +37,11 @@ def consume_once(sale: LuaPurchase, work: Work) -> bool:
 
 
 class RetryingConsumer:
-    """The consumer with a delayed queue. `deadline_of` gives an order's deadline, by the client's clock."""
+    """The consumer with a delayed queue."""
 
-    def __init__(self, sale: LuaPurchase, *, retry_seconds: float, deadline_of: Callable[[str], float]) -> None:
+    def __init__(self, sale: LuaPurchase, *, retry_seconds: float) -> None:
         self.sale = sale
         self.retry_seconds = retry_seconds
-        self.deadline_of = deadline_of
         self.delayed = f"{sale.queue}:delayed"
 
     def consume_once(self, work: Work) -> bool:
@@ -66,23 +49,16 @@ class RetryingConsumer:
         now_s = self.sale.surroundings.clock()
         due: Any = self.sale.store.zrangebyscore(self.delayed, "-inf", now_s, start=0, num=1)
         if due:
-            return self._retry(due[0].decode(), work, now_s)
+            # Postponed before the work starts, otherwise every consumer would find it at once.
+            self.sale.store.zadd(self.delayed, {due[0]: now_s + self.retry_seconds}, xx=True)
+            self._work_on(due[0].decode(), work)
+            return True
         popped = POP_DELAYED.run(
             self.sale.store, keys=[self.sale.queue, self.delayed], args=[str(now_s + self.retry_seconds)]
         )
         if not popped:
             return False
         self._work_on(popped[0], work)
-        return True
-
-    def _retry(self, order: str, work: Work, now_s: float) -> bool:
-        if self.deadline_of(order) <= now_s:
-            keys = [self.delayed, self.sale.stock, self.sale.buyers]
-            EXPIRE_DELAYED.run(self.sale.store, keys=keys, args=[order])
-            return True
-        # Postponed before the work starts, otherwise every consumer would find it at once.
-        self.sale.store.zadd(self.delayed, {order: now_s + self.retry_seconds}, xx=True)
-        self._work_on(order, work)
         return True
 
     def _work_on(self, order: str, work: Work) -> None:
