@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import quantiles
 
 from bench.lab.buyers.calls import BUSY, ERROR, NOT_SENT, REFUSED, SOLD, Result
 from bench.lab.servers.server_counters import ServerCounters
+from bench.percentiles import percentile
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def measured(
     count = len(sent) or 1
     sold = units_sold(results)
     seconds = max((r.ended_s for r in sent), default=0.0) - min((r.started_s for r in sent), default=0.0)
-    p50, p95, p99 = percentiles([(result.ended_s - result.started_s) * 1000 for result in sent])
+    times_ms = sorted((result.ended_s - result.started_s) * 1000 for result in sent)
     return Measures(
         strategy=strategy,
         buyers=len(results),
@@ -77,9 +77,9 @@ def measured(
         believed_left=believed_left,
         seconds=seconds,
         attempts_per_second=len(sent) / seconds if seconds else 0.0,
-        p50_ms=p50,
-        p95_ms=p95,
-        p99_ms=p99,
+        p50_ms=percentile(times_ms, 0.5),
+        p95_ms=percentile(times_ms, 0.95),
+        p99_ms=percentile(times_ms, 0.99),
         round_trips_per_attempt=counters.round_trips / count if counters else None,
         commands_per_attempt=counters.executed / count if counters else None,
         bytes_per_attempt=counters.net_bytes / count if counters else None,
@@ -113,11 +113,3 @@ def false_refusals(results: Sequence[Result], *, stock: int) -> int:
             started += 1
         found += stock - taken >= refusal.units
     return found
-
-
-def percentiles(times_ms: Sequence[float]) -> tuple[float, float, float]:
-    """p50, p95 and p99."""
-    if len(times_ms) < 2:
-        return (times_ms[0],) * 3 if times_ms else (0.0, 0.0, 0.0)
-    cuts = quantiles(times_ms, n=100, method="inclusive")
-    return cuts[49], cuts[94], cuts[98]

@@ -9,8 +9,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from bench.percentiles import percentile
 from bench.stampede.setup import Address, CannotStart, request
-from bench.stampede.verdict import percentile
 
 # After each call of a thread, so that an idle shop does not notice the calls.
 PAUSE_SECONDS = 0.1

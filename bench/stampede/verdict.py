@@ -1,10 +1,10 @@
 """The verdict on a run: the figures of its items together (bench/stampede/item_verdict.py), and how fast it was."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.percentiles import percentile
 from bench.stampede.buyer_answers import BuyerAnswers
 from bench.stampede.item_verdict import Figures, ItemVerdict, verdict_on_item
 from bench.stampede.plan import NOT_SENT, CallKind
@@ -129,8 +129,3 @@ def total(numbers: Iterable[int | None]) -> int | None:
     """The sum, or None if one of them is not known."""
     known = list(numbers)
     return None if None in known else sum(number or 0 for number in known)
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of all do not exceed; 0 if there are none."""
-    return ordered[math.ceil(share * len(ordered)) - 1] if ordered else 0.0

@@ -14,6 +14,7 @@ from bench.measure.durability.disk import Disk, Syncs
 from bench.measure.durability.measured_store import Address, MeasuredStore, reservations_in
 from bench.measure.durability.reserving_pool import ReservingPool
 from bench.measure.durability.reserving_process import ITEM_ID, Answers, Confirmation
+from bench.percentiles import percentile
 from seckill import ledger
 
 # Connecting and the first calls are not measured.
@@ -176,22 +177,19 @@ def found_in(directory: Path, *, address: Address, options: Mapping[str, str]) -
 
 
 def figures_of(alone: Sequence[Confirmation], answers: Answers, *, started_s: float, ended_s: float) -> CallFigures:
-    """The figures of the calls that were made alone, and of those that were answered in the measured time."""
+    """The figures of the calls that were made alone, and of those that were answered in the measured time.
+
+    Raises RoundFailed.
+    """
     measured = [confirmation for confirmation in answers.confirmed if started_s <= confirmation.at_s < ended_s]
-    p50_ms, p99_ms = percentiles_ms(measured)
+    if len(measured) < 2:
+        raise RoundFailed("Fewer than two reservations were confirmed during the measurement.")
+    times_ms = sorted(confirmation.took_s * 1000 for confirmation in measured)
     return CallFigures(
         alone_ms=statistics.median(confirmation.took_s * 1000 for confirmation in alone),
         reservations_per_second=len(measured) / (ended_s - started_s),
-        p50_ms=p50_ms,
-        p99_ms=p99_ms,
+        p50_ms=percentile(times_ms, 0.5),
+        p99_ms=percentile(times_ms, 0.99),
         unanswered=sum(started_s <= at_s < ended_s for at_s in answers.unanswered),
         confirmed=len({confirmation.reservation_id for confirmation in [*alone, *answers.confirmed]}),
     )
-
-
-def percentiles_ms(confirmed: Sequence[Confirmation]) -> tuple[float, float]:
-    """The median and the 99th percentile of the time to an answer. Raises RoundFailed."""
-    if len(confirmed) < 2:
-        raise RoundFailed("Fewer than two reservations were confirmed during the measurement.")
-    cuts = statistics.quantiles((confirmation.took_s * 1000 for confirmation in confirmed), n=100, method="inclusive")
-    return cuts[49], cuts[98]

@@ -15,6 +15,7 @@ from django.test import Client
 
 from bench.demo.long_lists import SLUG_BEGINNING
 from bench.measure.speed.part import WrongAnswer
+from bench.percentiles import percentile
 from orders.models import Order, OrderStatus, Payment
 from shop.models import Product
 from shop.staff.admin_base import LISTED_MAX, ModelAdmin
@@ -67,7 +68,7 @@ def times_of(ones: list[tuple[float, int]]) -> PageTimes:
     sorted_ms = sorted(milliseconds for milliseconds, _ in ones)
     return PageTimes(
         median_ms=statistics.median(sorted_ms),
-        p99_ms=sorted_ms[min(int(0.99 * len(sorted_ms)), len(sorted_ms) - 1)],
+        p99_ms=percentile(sorted_ms, 0.99),
         statements=max(statements for _, statements in ones),
     )
 

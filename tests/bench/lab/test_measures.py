@@ -3,8 +3,9 @@
 import pytest
 
 from bench.lab.buyers.calls import REFUSED, SOLD, Result, Setting, calls_of
-from bench.lab.measures import false_refusals, measured, percentiles, unsold
+from bench.lab.measures import false_refusals, measured, unsold
 from bench.lab.series import in_words, unexpected_flaws
+from bench.percentiles import percentile
 from bench.strategies.atomic.ledger import Ledger
 from bench.strategies.counters.get_set import GetSet
 
@@ -45,7 +46,7 @@ def test_the_seed_decides_how_much_each_buyer_asks_for() -> None:
     assert sorted(call.buyer for call in calls_of(setting)) == list(range(1, 51))
 
 
-def test_percentiles_of_few_values() -> None:
-    assert percentiles([]) == (0.0, 0.0, 0.0)
-    assert percentiles([4.0]) == (4.0, 4.0, 4.0)
-    assert percentiles([float(number) for number in range(101)]) == (50.0, 95.0, 99.0)
+def test_percentiles_are_values_that_occurred() -> None:
+    hundred = [float(number) for number in range(1, 101)]
+    assert (percentile(hundred, 0.5), percentile(hundred, 0.99), percentile([7.0], 0.99)) == (50.0, 99.0, 7.0)
+    assert percentile([], 0.5) == 0.0

@@ -16,7 +16,7 @@ from bench.stampede import cross_check, report
 from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
 from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, Call, CallKind
 from bench.stampede.rush import RushResult
-from bench.stampede.verdict import Verdict, percentile, verdict_on
+from bench.stampede.verdict import Verdict, verdict_on
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
@@ -402,10 +402,3 @@ def test_buyers_who_were_told_to_repeat_their_call_are_counted(run: DirectRun, b
     assert verdict.kept
     assert (verdict.told_unavailable, verdict.seconds_unavailable) == (1, 3.5)
     assert "told unavailable" in shown(verdict)
-
-
-def test_percentiles_are_values_that_occurred() -> None:
-    hundred = [float(number) for number in range(1, 101)]
-
-    assert (percentile(hundred, 0.5), percentile(hundred, 0.99), percentile([7.0], 0.99)) == (50.0, 99.0, 7.0)
-    assert percentile([], 0.5) == 0.0

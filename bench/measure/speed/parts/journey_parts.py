@@ -15,7 +15,7 @@ from bench.measure.speed.journeys.walks import STEPS, Crowd, Person, Told, walk_
 from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
 from bench.measure.speed.parts.reserving_parts import check_sold, orders_of
 from bench.measure.speed.server_groups import SHOP
-from bench.stampede.verdict import percentile
+from bench.percentiles import percentile
 from orders.models import Order, OrderStatus
 
 # In a run of the usual length; a shorter run has fewer.
