@@ -24,9 +24,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from bench.faults.replicas.shop_kind import ShopKind
-from bench.faults.shop_launch import ProcessPlan, process_of
+from bench.faults.shop_launch import process_of
 from bench.faults.wire.proxy import Proxy
-from bench.faults.wire.raw_valkey import client_at
+from bench.lab.servers.lab_store import client_at
 from bench.postgres_copy import copy_server
 from shop.local.ports import free_port
 from shop.local.postgres import PostgresServer
@@ -174,15 +174,15 @@ class ShopUnderTest:
     def process(self, name: str, *, clock_seconds: float = 0.0, more: Mapping[str, str] | None = None) -> Process:
         """A process of the shop, not started, with `more` variables. `worker2` and `beat2` are a second of each."""
         kind = name.rstrip("0123456789")
-        plan = ProcessPlan(
+        return process_of(
+            kind,
             name=name,
-            kind=kind,
             directory=self.directory,
             environment={**self.environment_of(kind), **(more or {})},
+            broker_url=settings.REDIS_URL,
             port=self._web_ports.get(name, 0),
             clock_seconds=clock_seconds,
         )
-        return process_of(plan, broker_url=settings.REDIS_URL)
 
     def environment_of(self, kind: str) -> dict[str, str]:
         """The variables of a process of this kind: its own links, and failpoints."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.faults.fault import Fault
 from bench.faults.kinds.data_loss import last_file
-from bench.faults.wire.raw_valkey import client_at
+from bench.lab.servers.lab_store import client_at
 from seckill.store.keys import keys_of
 from shop.local.ports import free_port
 from shop.local.process import Process

@@ -23,7 +23,7 @@ from bench.faults.payer import pay
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item
-from bench.faults.wire.raw_valkey import client_at
+from bench.lab.servers.lab_store import client_at
 from bench.load_sale import retire
 from orders.models import Order, OrderStatus
 from seckill.outbox import doorbell

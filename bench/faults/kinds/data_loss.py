@@ -14,7 +14,7 @@ from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.shop_under_test import STORE_LINKS, ShopUnderTest
 from bench.faults.wire.proxy import Mode
-from bench.faults.wire.raw_valkey import client_at
+from bench.lab.servers.lab_store import client_at
 from seckill.store.keys import keys_of
 from shop.local.ports import free_port, free_ports
 from shop.local.valkey import STORE_FSYNC

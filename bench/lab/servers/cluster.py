@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from redis import Redis
-from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisError
 
 from shop.local.ports import PORT_ATTEMPTS, free_ports
@@ -42,12 +41,6 @@ class Cluster:
     def url(self) -> str:
         """The address of one node, which knows the others."""
         return f"redis://:{self.password}@127.0.0.1:{self.ports[0]}/0"
-
-    def client(self) -> RedisCluster:
-        """A client that knows which node has which slot. Make it in the process that uses it."""
-        node: Any = ClusterNode  # redis-py has no types for it
-        nodes = [node("127.0.0.1", port) for port in self.ports]
-        return RedisCluster(startup_nodes=nodes, password=self.password, socket_timeout=5, socket_connect_timeout=5)
 
     def node(self, number: int) -> Any:
         """A plain client of one node."""

@@ -94,3 +94,8 @@ def store_client(url: str, *, retries: int = 0) -> Any:
         socket_timeout=CLIENT_SECONDS_MAX,
         socket_connect_timeout=CLIENT_SECONDS_MAX,
     )
+
+
+def client_at(port: int, *, password: str) -> Any:
+    """The same for a server of this machine, also for commands that the shop never sends: FLUSHALL, REPLICAOF, …"""
+    return store_client(f"redis://:{password}@127.0.0.1:{port}/0")

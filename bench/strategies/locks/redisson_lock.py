@@ -80,10 +80,9 @@ class RedissonLock(LockedStock):
     lease_seconds = 30.0
     wait_seconds_max = WAIT_SECONDS_MAX
 
-    def __init__(self, surroundings: Surroundings, name: str, *, renewal_seconds: float | None = None) -> None:
-        """`renewal_seconds` is how often the watchdog renews, by default a third of the lease (10 s of 30 s)."""
+    def __init__(self, surroundings: Surroundings, name: str) -> None:
         super().__init__(surroundings, name)
-        self.renewal_seconds = renewal_seconds or self.lease_seconds / RENEWALS_PER_LEASE
+        self.renewal_seconds = self.lease_seconds / RENEWALS_PER_LEASE
         self.token = f"{name}:token"
         self.freed = f"{name}:freed"
         self._id = str(uuid4())

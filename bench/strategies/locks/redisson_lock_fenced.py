@@ -39,8 +39,8 @@ class RedissonLockFenced(RedissonLock):
     correct = True
     breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
-    def __init__(self, surroundings: Surroundings, name: str, *, renewal_seconds: float | None = None) -> None:
-        super().__init__(surroundings, name, renewal_seconds=renewal_seconds)
+    def __init__(self, surroundings: Surroundings, name: str) -> None:
+        super().__init__(surroundings, name)
         self.fence = f"{name}:fence"
         self._get: Any = self.store.register_script(FENCED_GET)
         self._decrby: Any = self.store.register_script(FENCED_DECRBY)

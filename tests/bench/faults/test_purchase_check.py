@@ -59,7 +59,7 @@ SNAPSHOT = PurchaseSnapshot(purchases=[purchase(ANN), purchase(BEN)], goods=[GOO
 
 
 def judged(events: list[Event] | None = None, **more: Any) -> Findings:
-    return check_purchases(EVENTS if events is None else events, replace(SNAPSHOT, **more))  # type: ignore[arg-type]
+    return check_purchases(EVENTS if events is None else events, replace(SNAPSHOT, **more))
 
 
 def test_a_shop_that_did_well_holds() -> None:

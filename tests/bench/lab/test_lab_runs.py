@@ -165,8 +165,7 @@ def test_the_ledger_loses_nothing_in_a_restart_and_stops_where_the_store_lost_it
     """That `all_in_lua` invents stock then, the quick presets show."""
     size = {"processes": SMALL.processes, "clients": SMALL.clients}
     whole, lost = (
-        replace(setting, **size)  # type: ignore[arg-type]
-        for setting in (fault_runs.FAULT_SETTING, replace(fault_runs.LOST_SETTING, buyers=200))
+        replace(setting, **size) for setting in (fault_runs.FAULT_SETTING, replace(fault_runs.LOST_SETTING, buyers=200))
     )
     monkeypatch.setattr(fault_runs, "FAULT_SETTING", whole)
     monkeypatch.setattr(fault_runs, "LOST_SETTING", lost)

@@ -63,7 +63,8 @@ def test_the_busiest_primary_decides_and_primaries_run_together_where_there_are_
     for cores, ratio in ((2, 3.0), (6, 1.5)):
         figures = figures_of(one, [even] * 3, together_per_second=1_500, cores=cores)
         assert figures["pipelined_ratio"] == pytest.approx(ratio), cores
-        assert (figures["cpu_ratio"], figures["together_ratio"]) == (pytest.approx(3), pytest.approx(1.5))
+        assert figures["together_ratio"] == pytest.approx(1.5)
+        assert figures["cpu_ratio"] == pytest.approx(3)
     assert figures_of(one, [even, even, busy], together_per_second=1_500)["cpu_ratio"] == pytest.approx(1.5)
 
 
