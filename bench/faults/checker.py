@@ -1,7 +1,7 @@
 """The checker: compares what the buyers were told with both stores. Makes no queries of its own."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 
 from bench.faults.history import UNKNOWN, Action, Event
@@ -117,10 +117,7 @@ def keeps_promise(yes: Event, orders: Sequence[OrderRow]) -> bool:
 def duplicates(events: Sequence[Event], snapshot: StoreSnapshot) -> int:
     """Passes that got two orders or two reservations, orders paid twice, buyers above their limit."""
     orders_of_pass = Counter(order.reservation_id for order in snapshot.orders)
-    told: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
-    for event in events:
-        if event.is_yes:
-            told[event.reservation_id].add((event.id_in_answer, event.units))
+    told = answers_of(event for event in events if event.is_yes)
     units_of_buyer: Counter[int] = Counter()
     for order in snapshot.orders:
         if order.keeps_units:
@@ -131,6 +128,14 @@ def duplicates(events: Sequence[Event], snapshot: StoreSnapshot) -> int:
         + sum(order.captures > 1 for order in snapshot.orders)
         + sum(units > snapshot.per_buyer_max for units in units_of_buyer.values())
     )
+
+
+def answers_of(yeses: Iterable[Event]) -> Mapping[str, set[tuple[str, int]]]:
+    """Reservation id, or key of a purchase → the ids and units that its yeses named: one pair if all are the same."""
+    told: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
+    for event in yeses:
+        told[event.reservation_id].add((event.id_in_answer, event.units))
+    return told
 
 
 def oversold(snapshot: StoreSnapshot) -> int:

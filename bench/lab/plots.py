@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from bench.charts import label, name_rows, save
 from bench.lab.fault_runs import FaultRun
 from bench.lab.series import Run, SeriesResult
 from bench.strategies.all_strategies import BY_ID
@@ -22,9 +22,6 @@ WHEN = {
     Fault.STORE_LOST: "when the store lost its data",
     Fault.CLOCK_AHEAD: "when a clock was ahead",
 }
-
-# Text stays text, and the same run gives the same file.
-rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stampede", "font.size": 9})
 
 
 def draw(results: Sequence[SeriesResult], *, directory: Path) -> None:
@@ -45,8 +42,7 @@ def draw(results: Sequence[SeriesResult], *, directory: Path) -> None:
         if len({run.setting for run in result.runs}) > 1:
             pictures["throughput"] = throughput_against_buyers(result.runs)
         for name, picture in pictures.items():
-            path = directory / f"{result.name}-{name}.svg"
-            picture.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+            save(picture, directory / f"{result.name}-{name}.svg")
 
 
 def colour_of(run: Run) -> str:
@@ -60,16 +56,8 @@ def bars(runs: Sequence[Run], *, title: str) -> tuple[Figure, Axes]:
     """An empty picture with a row for each strategy, the first on top."""
     picture = Figure(figsize=(9, 0.28 * len(runs) + 1.2))
     axes = picture.add_subplot()
-    axes.set_yticks(range(len(runs)), [run.measures.strategy for run in runs])
-    axes.invert_yaxis()
-    axes.set_title(title, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
+    name_rows(axes, [run.measures.strategy for run in runs], title=title)
     return picture, axes
-
-
-def label(axes: Axes, length: float, row: int, text: str) -> None:
-    """Write a text at the end of a bar."""
-    axes.annotate(text, (length, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
 
 
 def subject(runs: Sequence[Run]) -> str:

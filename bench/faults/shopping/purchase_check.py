@@ -7,7 +7,7 @@ was answered 201.
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from bench.faults.checker import EXAMPLES_MAX, Findings
+from bench.faults.checker import EXAMPLES_MAX, Findings, answers_of
 from bench.faults.history import Action, Event
 from bench.faults.shopping.purchase_snapshot import PurchaseRow, PurchaseSnapshot
 from bench.faults.shopping.shopping_trip import RUNNING
@@ -58,10 +58,7 @@ def keeps_promise(yes: Event, orders: Sequence[PurchaseRow]) -> bool:
 def duplicates(events: Sequence[Event], snapshot: PurchaseSnapshot) -> int:
     """Purchases that became two orders or were told two, and orders that were paid twice."""
     orders_of_key = Counter(row.key for row in snapshot.purchases)
-    told: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
-    for event in events:
-        if event.is_order:
-            told[event.reservation_id].add((event.id_in_answer, event.units))
+    told = answers_of(event for event in events if event.is_order)
     return (
         sum(count > 1 for count in orders_of_key.values())
         + sum(len(answers) > 1 for answers in told.values())

@@ -2,21 +2,20 @@
 
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from bench.argument_types import number_up_to
 from bench.machine import sentence_of
 from bench.measure.speed.capacity_plan import Line, Rush, as_json, plan
+from bench.tables import console_on
 from orders.preflight.unit_costs import FILE, NoUnitCosts, read_results, unit_costs
 
 # A thousand times what the largest shops of the world have had.
 RPS_MAX, UNITS_MAX = 1_000_000_000, 1_000_000_000
-FILE_WIDTH = 140
 
 
 class Command(BaseCommand):
@@ -64,9 +63,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(as_json(rush, lines, measured_on=measured_on))
             return
-        console = Console(file=cast(IO[str], self.stdout), highlight=False)
-        if not console.is_terminal:
-            console.width = FILE_WIDTH
+        console = console_on(self.stdout)
         console.print(table_of(rush, lines))
         console.print(f"Unit costs from {options['results']}: {sentence_of(measured_on)}", style="dim", markup=False)
 

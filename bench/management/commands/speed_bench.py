@@ -4,7 +4,7 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
@@ -24,6 +24,7 @@ from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.measure.speed.server_groups import NEED_NO_DATABASE, prepare_database
 from bench.measure.speed.wrk import WrkMissing, find_wrk
 from bench.own_run import add_choice, chosen, listen_for_stop
+from bench.tables import console_on
 from orders.preflight.unit_costs import FILE
 from seckill.publication import CannotPublish
 from seckill.store.client import StoreUnreachable
@@ -34,8 +35,6 @@ from shop.local.shop_processes import ROOT
 ROUNDS_MAX, SECONDS_MAX = 20, 60
 ROUNDS, SECONDS = 5, 5
 QUICK_ROUNDS, QUICK_SECONDS = 1, 1
-# Of the tables, where the output goes to a file.
-FILE_WIDTH = 140
 RESULTS = ROOT / "docs" / "results"
 
 
@@ -60,9 +59,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         listen_for_stop()
-        console = Console(file=cast(IO[str], self.stdout), highlight=False)
-        if not console.is_terminal:
-            console.width = FILE_WIDTH
+        console = console_on(self.stdout)
         if options["list"]:
             for part in PARTS:
                 console.print(f"{part.name:22} {part.title}", markup=False)

@@ -3,18 +3,15 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.charts import label, name_rows, save
 from bench.measure.speed.ratios import Spread, Verdict, spread
 from bench.measure.speed.rounds import Outcome
 from bench.measure.speed.speed_results import spreads_of
 
 OURS, BARE, REACHED, MISSED, LINE = "#2b6cb0", "#a0aec0", "#2f855a", "#c53030", "#1a202c"
-
-# Text stays text, and the same run gives the same file.
-rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stampede", "font.size": 9})
 
 
 def draw(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, path: Path) -> None:
@@ -35,7 +32,7 @@ def draw(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, path: Path
     if verdicts:
         verdicts_panel(panels[1][0], verdicts)
     picture.tight_layout()
-    picture.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    save(picture, path)
 
 
 def rates_panel(axes: Axes, rates: Mapping[str, tuple[Spread, str]]) -> None:
@@ -44,7 +41,7 @@ def rates_panel(axes: Axes, rates: Mapping[str, tuple[Spread, str]]) -> None:
         axes.barh(row, found.median, color=OURS if server == "shop" else BARE)
         axes.hlines(row, found.low, found.high, color=LINE, linewidth=1)
         label(axes, found.high, row, f"{found.median:,.0f}")
-    finish(axes, list(rates), title="Answers in a second; the line is the range of the rounds")
+    name_rows(axes, list(rates), title="Answers in a second; the line is the range of the rounds")
     axes.set_xscale("log")
     axes.set_xlim(right=3 * max(found.high for found, _server in rates.values()))
 
@@ -58,7 +55,7 @@ def verdicts_panel(axes: Axes, verdicts: Sequence[Verdict]) -> None:
         label(axes, found.high, row, f"{verdict.median:.3g} {verdict.target.unit}".strip())
     axes.axvline(1, color=LINE, linewidth=1)
     names = [f"{verdict.target.title} ({bound_of(verdict)})" for verdict in verdicts]
-    finish(axes, names, title="What it must reach: right of the line is reached")
+    name_rows(axes, names, title="What it must reach: right of the line is reached")
     axes.set_xscale("log")
 
 
@@ -72,15 +69,3 @@ def bound_of(verdict: Verdict) -> str:
     target = verdict.target
     sign = ("<" if target.strict else "≤") if target.at_most else "≥"
     return f"{sign} {target.bound:g} {target.unit}".strip()
-
-
-def label(axes: Axes, length: float, row: int, text: str) -> None:
-    """Write a text at the end of a bar."""
-    axes.annotate(text, (length, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-
-
-def finish(axes: Axes, names: Sequence[str], *, title: str) -> None:
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.set_title(title, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
