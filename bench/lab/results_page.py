@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.lab.output import figure
 from bench.strategies.base.strategy import Fault
 from bench.tables import markdown_table
 
@@ -166,10 +167,6 @@ def fault_cell(fault_run: dict[str, Any]) -> str:
     words = [f"−{fault_run['unsold']:,}"] if fault_run["unsold"] else []
     words += ["stuck"] if fault_run["stuck"] else []
     return " ".join(words) or "–"
-
-
-def figure(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def count(number: int) -> str:

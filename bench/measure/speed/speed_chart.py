@@ -10,6 +10,7 @@ from bench.charts import label, name_rows, save
 from bench.measure.speed.ratios import Spread, Verdict, spread
 from bench.measure.speed.rounds import Outcome
 from bench.measure.speed.speed_results import spreads_of
+from bench.measure.speed.speed_tables import bound_of
 
 OURS, BARE, REACHED, MISSED, LINE = "#2b6cb0", "#a0aec0", "#2f855a", "#c53030", "#1a202c"
 
@@ -54,7 +55,7 @@ def verdicts_panel(axes: Axes, verdicts: Sequence[Verdict]) -> None:
         axes.hlines(row, found.low, found.high, color=LINE, linewidth=1)
         label(axes, found.high, row, f"{verdict.median:.3g} {verdict.target.unit}".strip())
     axes.axvline(1, color=LINE, linewidth=1)
-    names = [f"{verdict.target.title} ({bound_of(verdict)})" for verdict in verdicts]
+    names = [f"{verdict.target.title} ({bound_of(verdict.target)})" for verdict in verdicts]
     name_rows(axes, names, title="What it must reach: right of the line is reached")
     axes.set_xscale("log")
 
@@ -63,9 +64,3 @@ def share_of_bound(verdict: Verdict, value: float) -> float:
     """1 at the bound and more where it is reached. A value of 0 is drawn as a small one."""
     value, bound = max(value, 0.001), verdict.target.bound or 1
     return bound / value if verdict.target.at_most else value / bound
-
-
-def bound_of(verdict: Verdict) -> str:
-    target = verdict.target
-    sign = ("<" if target.strict else "≤") if target.at_most else "≥"
-    return f"{sign} {target.bound:g} {target.unit}".strip()
