@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, MultipleResults, invariant, multiple, rule
+from hypothesis.stateful import Bundle, MultipleResults, multiple, rule
 
 from orders import tasks
 from orders.life import lifecycle
@@ -30,6 +30,7 @@ from orders.refund_records import RefundRequest
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.line_machine import LineMachine
 from tests.orders.properties.payment_model import Heard, Page, PaymentModel
+from tests.orders.properties.world import Recorded
 
 # Quarters of an order's money.
 PARTS = st.sampled_from([4, 4, 4, 1, 2, 3])
@@ -193,39 +194,22 @@ class PaymentMachine(LineMachine):
             decided += 1
         assert late_money.settle_waiting() == decided
 
-    @invariant()
-    def money_is_where_the_model_says(self) -> None:
-        rows = Payment.objects.filter(order__lines__sale_item_id=self.world.item_id)
-        assert {str(pk): status for pk, status in rows.values_list("pk", "status")} == {
-            name: page.status for name, page in self.model.pages.items()
-        }
-        orders = Order.objects.filter(lines__sale_item_id=self.world.item_id)
-        of_orders = list(orders.values_list("reservation_id", "refunded_minor", "amount_minor", "status"))
-        assert {str(pk): refunded for pk, refunded, *_ in of_orders} == {
+    def money_is_where_the_model_says(self, found: Recorded) -> None:
+        assert found.payments == {name: page.status for name, page in self.model.pages.items()}
+        assert {row.reservation: row.refunded_minor for row in found.orders} == {
             name: self.model.refunded(name) for name in self.model.orders
         }
-        refunds = list(
-            Refund.objects.filter(order__in=orders).values_list(
-                *("order__reservation_id", "payment_id", "amount_minor", "status", "is_surplus"),
-                "payment__amount_minor",
-            )
-        )
-        found = Counter((str(order), str(page or ""), *rest) for order, page, *rest, _paid in refunds)
-        assert found == Counter(
+        assert Counter(refund[:-1] for refund in found.refunds) == Counter(
             (refund.reservation, refund.page or "", refund.amount, refund.status, refund.is_surplus)
             for refund in self.model.refunds.values()
         )
         # By what PostgreSQL says alone, no more goes back than was paid.
-        going: Counter[UUID] = Counter()
-        for _order, page, amount, status, _is_surplus, paid in refunds:
-            if page and status != Refund.Status.FAILED:
-                going[page] += amount
-                assert going[page] <= paid
-        assert not [pk for pk, refunded, due, status in of_orders if status in SOLD and refunded == due]
-
-    def check(self) -> None:
-        super().check()
-        self.money_is_where_the_model_says()
+        going: Counter[str] = Counter()
+        for refund in found.refunds:
+            if refund.paid_minor is not None and refund.status != Refund.Status.FAILED:
+                going[refund.page] += refund.amount_minor
+                assert going[refund.page] <= refund.paid_minor
+        assert not [row for row in found.orders if row.status in SOLD and row.refunded_minor == row.amount_minor]
 
     def come_to_rest(self) -> None:
         self.apply_waiting()

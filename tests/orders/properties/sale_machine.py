@@ -32,14 +32,14 @@ from seckill import ledger
 from seckill.changes import journal
 from seckill.changes.rules import OF_ITEM, CannotChange
 from seckill.line.waiting_list import sweep_lines
-from seckill.models import SaleChange, SaleItem
+from seckill.models import SaleChange
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
 from seckill.passes import passes, receipts
 from seckill.passes.receipts import Receipt
 from seckill.store.client import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
-from tests.orders.properties.world import HOUR, Cast, World, commits_that_wait
+from tests.orders.properties.world import HOUR, Cast, Recorded, World, commits_that_wait
 from tests.own_store import OwnStore
 from tests.steps.shop import variant_of
 
@@ -398,24 +398,19 @@ class SaleMachine(RuleBasedStateMachine):
 
     @invariant()
     def postgresql_says_what_the_model_says(self) -> None:
-        found = {}
-        for row in self.world.order_rows():
-            settled = row["order__settled_at"] is not None
-            found[str(row["order__reservation_id"])] = (
-                row["order__buyer_id"],
-                row["units"],
-                row["order__status"],
-                settled,
-                row["order__units_back"],
-            )
-        assert found == {
+        found = self.world.recorded()
+        assert {row.reservation: row[1:6] for row in found.orders} == {
             name: (self.cast.buyer_ids[order.buyer], order.units, order.status, order.settled, order.units_back)
             for name, order in self.model.orders.items()
         }
-        item = SaleItem.objects.get(pk=self.world.item_id)
-        assert item.taken == self.model.taken
-        assert item.quantity is None or item.taken <= item.quantity
-        assert (item.quantity, item.per_buyer_max) == (self.model.terms.quantity, self.model.terms.limit)
+        quantity, limit, taken = found.item
+        assert taken == self.model.taken
+        assert quantity is None or taken <= quantity
+        assert (quantity, limit) == (self.model.terms.quantity, self.model.terms.limit)
+        self.money_is_where_the_model_says(found)
+
+    def money_is_where_the_model_says(self, found: Recorded) -> None:
+        """Overridden by the machine with payments."""
 
     @invariant()
     def the_store_says_what_the_model_says(self) -> None:

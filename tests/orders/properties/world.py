@@ -1,11 +1,11 @@
 """The real shop for the machine: one item in its own store and in PostgreSQL, and what both hold."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 from django.db import connection
@@ -48,6 +48,22 @@ ROWS: tuple[type[Row], ...] = (
 )
 
 
+# Of one sale alone: the rows of the sale before are deleted.
+RECORDED = """
+    SELECT quantity, per_buyer_max, taken FROM seckill_saleitem;
+
+    SELECT reservation_id::text, buyer_id, units, status, settled_at IS NOT NULL, units_back, refunded_minor, amount_minor
+    FROM orders_order JOIN orders_orderline ON order_id = orders_order.id;
+
+    SELECT id::text, status FROM orders_payment;
+
+    SELECT reservation_id::text, coalesce(payment_id::text, ''), refund.amount_minor, refund.status, is_surplus,
+        orders_payment.amount_minor
+    FROM orders_refund refund JOIN orders_order ON refund.order_id = orders_order.id
+        LEFT JOIN orders_payment ON payment_id = orders_payment.id
+"""
+
+
 class Crash(BaseException):
     """The process crashes: no handler catches this, and open transactions are rolled back."""
 
@@ -73,6 +89,38 @@ class Stored:
     holds: dict[str, tuple[str, ...]]
     outbox: dict[str, bool]
     line: list[tuple[str, str]]
+
+
+class RecordedOrder(NamedTuple):
+    reservation: str
+    buyer_id: int
+    units: int
+    status: str
+    settled: bool
+    units_back: bool
+    refunded_minor: int
+    amount_minor: int
+
+
+class RecordedRefund(NamedTuple):
+    """`page` is the id of the payment; it is empty and `paid_minor` None where staff return the money themselves."""
+
+    reservation: str
+    page: str
+    amount_minor: int
+    status: str
+    is_surplus: bool
+    paid_minor: int | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What PostgreSQL holds of the sale. `item`: quantity, limit and taken. `payments`: statuses by id."""
+
+    item: tuple[int | None, int, int]
+    orders: list[RecordedOrder]
+    payments: dict[str, str]
+    refunds: list[RecordedRefund]
 
 
 class World(StoredItem):
@@ -165,14 +213,19 @@ class World(StoredItem):
             line=[(buyer.decode(), places[buyer.decode()].split(":")[0]) for buyer, _ in waiting],
         )
 
-    def order_rows(self) -> Iterable[Any]:
-        return OrderLine.objects.filter(sale_item_id=self.item_id).values(
-            "units",
-            "order__reservation_id",
-            "order__buyer_id",
-            "order__status",
-            "order__settled_at",
-            "order__units_back",
+    def recorded(self) -> Recorded:
+        """Asked in one call as well."""
+        with connection.cursor() as cursor:
+            cursor.execute(RECORDED)
+            results = [cursor.fetchall()]
+            while cursor.nextset():
+                results.append(cursor.fetchall())
+        (item,), orders, payments, refunds = results
+        return Recorded(
+            item=item,
+            orders=[RecordedOrder(*row) for row in orders],
+            payments=dict(payments),
+            refunds=[RecordedRefund(*row) for row in refunds],
         )
 
 
