@@ -91,11 +91,6 @@ class Pair:
             raise
         self.primary.wait_until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')")
 
-    def make_synchronous(self) -> None:
-        """From now on a commit waits until it is on the standby's disk."""
-        self.primary.tell("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
-        self.primary.wait_until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
-
     def catch_up(self) -> None:
         """Until the standby has applied all that the primary has written."""
         written = self.primary.ask("SELECT pg_current_wal_lsn()")

@@ -52,7 +52,8 @@ ROWS: tuple[type[Row], ...] = (
 RECORDED = """
     SELECT quantity, per_buyer_max, taken FROM seckill_saleitem;
 
-    SELECT reservation_id::text, buyer_id, units, status, settled_at IS NOT NULL, units_back, refunded_minor, amount_minor
+    SELECT reservation_id::text, buyer_id, units, status, settled_at IS NOT NULL, units_back, refunded_minor,
+        amount_minor
     FROM orders_order JOIN orders_orderline ON order_id = orders_order.id;
 
     SELECT id::text, status FROM orders_payment;

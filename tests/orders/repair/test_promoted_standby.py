@@ -52,42 +52,12 @@ def refund(reservation_id: UUID) -> None:
     assert lifecycle.refund(order_id=Order.objects.get(reservation_id=reservation_id).pk, units_back=True)
 
 
-def test_a_synchronous_standby_has_everything_and_the_sale_goes_on(pair: Pair, store: Any) -> None:
-    pair.make_synchronous()
+def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed_and_the_others_go_on(
+    pair: Pair, store: Any
+) -> None:
     with shop_on(pair.primary.url):
-        journey = open_sale(store)
-        unpaid, paid, cancelled = journey.ordered(), journey.paid(), journey.cancelled()
-        waiting = journey.reserved()
-        before = database_timeline()
-    pair.primary.kill()
-    pair.standby.promote()
-    with shop_on(pair.standby.url):
-        # As soon as the standby takes writes, long before its first checkpoint.
-        server, timeline = database_timeline().split("/")
-        assert (before, timeline) == (f"{server}/1", "2")
-        assert condition(journey) is Condition.OUTDATED
-        with capture_logs() as logs:
-            assert tasks.watch_store() == 1
-        assert [line["log_level"] for line in logs if line["event"] == "item_of_a_replaced_database"] == ["warning"]
-        assert not [line for line in logs if line["log_level"] == "error"]
-        assert condition(journey) is Condition.VERIFIED
-        assert tasks.watch_store() == 0
-        assert [journey.order(each).status for each in (unpaid, paid, cancelled, waiting)] == [
-            OrderStatus.AWAITING_PAYMENT,
-            OrderStatus.PAID,
-            OrderStatus.CANCELLED,
-            OrderStatus.AWAITING_PAYMENT,
-        ]
-        assert not Order.objects.exclude(attention="").exists()
-        assert journey.counters() == ("9", "2", "1")
-        assert journey.try_to_reserve() == Outcome.RESERVED
-        intake.drain_once(item_id=journey.item_id)
-        assert journey.is_clean()
-
-
-def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed(pair: Pair, store: Any) -> None:
-    with shop_on(pair.primary.url):
-        journey, other = open_sale(store), open_sale(store, "oolong")
+        journey, other, whole = open_sale(store), open_sale(store, "oolong"), open_sale(store, "sencha")
+        known = whole.ordered(), whole.paid(), whole.cancelled(), whole.reserved()
         stays, expires, is_paid, late = (journey.ordered() for _ in range(4))
         is_refunded = journey.paid()
         # A reason that is for information keeps no order from the list.
@@ -96,6 +66,7 @@ def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed(pair
         tasks.expire_overdue()
         buyers = [journey.new_buyer().pk for _ in range(4)]
         ends, newcomer = other.ordered(units=QUANTITY), other.new_buyer().pk
+        before = database_timeline()
         pair.catch_up()
         pair.cut()
         # What the standby never hears of.
@@ -116,12 +87,29 @@ def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed(pair
     pair.primary.kill()
     pair.standby.promote()
     with shop_on(pair.standby.url):
+        # As soon as the standby takes writes, long before its first checkpoint.
+        server, timeline = database_timeline().split("/")
+        assert (before, timeline) == (f"{server}/1", "2")
+        assert {condition(each) for each in (journey, other, whole)} == {Condition.OUTDATED}
         assert not Order.objects.filter(reservation_id__in=lost).exists()
         # A worker that is faster than the watch would reject the order: the standby counts the units of the former one.
         assert intake.drain_once(item_id=other.item_id) == 0
         with capture_logs() as logs:
-            assert tasks.watch_store() == 2
-        found = next(line for line in logs if line["event"] == "item_of_a_replaced_database")
+            assert tasks.watch_store() == 3
+        assert {condition(each) for each in (journey, other, whole)} == {Condition.VERIFIED}
+        assert tasks.watch_store() == 0
+        replaced = {line["item_id"]: line for line in logs if line["event"] == "item_of_a_replaced_database"}
+        # An item of which the standby has everything goes on.
+        assert replaced[whole.item_id]["log_level"] == "warning"
+        assert [whole.order(each).status for each in known] == [
+            OrderStatus.AWAITING_PAYMENT,
+            OrderStatus.PAID,
+            OrderStatus.CANCELLED,
+            OrderStatus.AWAITING_PAYMENT,
+        ]
+        assert whole.counters() == ("9", "2", "1")
+        assert whole.is_clean()
+        found = replaced[journey.item_id]
         assert (found["log_level"], found["orders_brought_back"], found["orders_ended"]) == ("error", 4, 1)
         assert (found["payments_lost"], found["refunds_lost"], len(found["changes_lost"])) == (3, 1, 1)
 
