@@ -170,14 +170,6 @@ def test_a_session_lives_as_long_as_stripe_allows(
         assert 30 * 60 < lives_seconds < 24 * 3600, hold
 
 
-def test_a_repeated_call_says_the_same_under_the_same_key(
-    server: StripeServer, provider: StripeProvider, payment: Payment
-) -> None:
-    again = provider.open_session(payment=payment)
-    assert (again.reference, again.url) == (payment.provider_reference, payment.url)
-    assert server.asked[0].form == server.asked[1].form
-
-
 def test_a_call_that_is_repeated_after_a_timeout_says_what_the_first_said(
     server: StripeServer, settings: LazySettings, order: Order, product: Product
 ) -> None:
@@ -297,19 +289,14 @@ def test_a_session_whose_money_is_on_its_way_is_followed_by_no_other(
     assert Payment.objects.get().status == Payment.Status.PENDING
 
 
-def test_a_completed_session_pays_the_order(item: SaleItem, order: Order, payment: Payment) -> None:
-    assert send_webhook(event(payment)).status_code == 200
-    assert send_webhook(event(payment)).status_code == 200
-    assert status_of(order) == OrderStatus.PAID
-    assert PaymentEvent.objects.count() == 1
-    assert figures(item) == (4, 0, 1, 1)
-
-
-def test_a_bank_transfer_pays_when_its_money_is_there(order: Order, payment: Payment) -> None:
+def test_a_bank_transfer_pays_once_when_its_money_is_there(item: SaleItem, order: Order, payment: Payment) -> None:
     assert send_webhook(event(payment, payment_status="unpaid")).status_code == 200
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-    send_webhook(event(payment, "checkout.session.async_payment_succeeded"))
-    assert status_of(order) == OrderStatus.PAID
+    for _ in range(2):
+        assert send_webhook(event(payment, "checkout.session.async_payment_succeeded")).status_code == 200
+        assert status_of(order) == OrderStatus.PAID
+    assert PaymentEvent.objects.count() == 1
+    assert figures(item) == (4, 0, 1, 1)
 
 
 def test_a_session_that_failed_lets_the_buyer_try_again(order: Order, payment: Payment) -> None:
@@ -321,7 +308,7 @@ def test_a_session_that_failed_lets_the_buyer_try_again(order: Order, payment: P
         assert payment.pk != former.pk
 
 
-def test_an_event_with_a_wrong_or_old_signature_is_refused(order: Order, payment: Payment) -> None:
+def test_an_event_that_is_forged_old_or_about_something_else_changes_nothing(order: Order, payment: Payment) -> None:
     forged = send_webhook(event(payment), secret="whsec_another")
     assert (forged.status_code, forged.json()["code"]) == (400, "signature_invalid")
     old = send_webhook(event(payment), signed_s=int(time.time()) - 301)
@@ -329,26 +316,20 @@ def test_an_event_with_a_wrong_or_old_signature_is_refused(order: Order, payment
     for header in ({}, {"Stripe-Signature": "nonsense"}):
         answer = Client().post("/api/v1/payments/stripe/webhook/", b"\xff", content_type="text/plain", headers=header)
         assert (answer.status_code, answer.json()["code"]) == (400, "signature_invalid")
-    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-
-
-def test_events_about_something_else_are_accepted_and_ignored(order: Order, payment: Payment) -> None:
     assert send_webhook(event(payment, "customer.created")).status_code == 200
     assert send_webhook(event(payment, client_reference_id="a donation", metadata={})).status_code == 200
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     assert not PaymentEvent.objects.exists()
 
 
-def test_the_session_of_an_expired_order_is_expired(server: StripeServer, order: Order, payment: Payment) -> None:
+def test_the_session_of_an_expired_order_is_expired_unless_it_was_paid_or_is_over(
+    server: StripeServer, provider: StripeProvider, payment: Payment
+) -> None:
     assert tasks.close_sessions() == 0
     let_deadlines_pass()
     tasks.expire_overdue()
     assert tasks.close_sessions() == 1
     assert server.asked[-1].path == f"/v1/checkout/sessions/{payment.provider_reference}/expire"
-
-
-def test_a_session_that_cannot_be_expired_was_paid_or_is_over(
-    server: StripeServer, provider: StripeProvider, payment: Payment
-) -> None:
     server.session_status = "complete"
     with pytest.raises(ProviderRefused) as slow:
         provider.close_session(payment=payment)
@@ -497,8 +478,7 @@ def refunded_on_stripes_site(payment: Payment, *, total: int, before: int) -> di
     return made | {"id": f"evt_total_{total}"}
 
 
-@pytest.mark.parametrize("turned", [False, True], ids=["in their order", "the second first"])
-@pytest.mark.parametrize("second", [800, 1900], ids=["a part", "the rest"])
+@pytest.mark.parametrize(("second", "turned"), [(800, False), (800, True), (1900, True)])
 def test_two_refunds_on_stripes_site_keep_their_amounts_in_whatever_order_they_are_reported(
     paid: Order, payment: Payment, second: int, turned: bool
 ) -> None:
@@ -593,17 +573,6 @@ def test_a_failed_refund_is_sent_again_while_stripe_does_not_say_whose_it_is(
     assert PaymentEvent.objects.filter(kind="refund_failed").count() == 1
 
 
-def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
-    server: StripeServer, order: Order, part: Refund
-) -> None:
-    server.lost_answers = 1
-    assert tasks.move_refunds() == 0
-    make_due(Refund)
-    assert tasks.move_refunds() == 1
-    assert len(server.refunds) == 1
-    assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
-
-
 def test_a_refund_is_paid_once_under_another_key_after_an_error_that_stripe_repeats(
     server: StripeServer, order: Order, part: Refund
 ) -> None:
@@ -676,14 +645,6 @@ def test_a_whole_refund_that_failed_is_made_again_under_a_new_key(
     assert tasks.move_refunds() == 1
     assert server.asked[-1].idempotency_key == f"refund-{whole.pk}-again"
     assert status_of(order) == OrderStatus.REFUNDED
-
-
-def test_a_charge_that_is_already_refunded_counts_as_refunded(
-    server: StripeServer, provider: StripeProvider, whole: Refund
-) -> None:
-    server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
-    assert provider.refund(refund=whole).answer is RefundAnswer.DONE
-    assert server.asked[-1].path == "/v1/refunds"
 
 
 def test_nothing_is_left_to_refund_of_a_payment_that_all_goes_back(

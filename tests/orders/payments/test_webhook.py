@@ -181,15 +181,6 @@ def test_a_second_late_payment_leaves_the_first_to_be_decided(
     assert sorted(order.payments.values_list("status", flat=True)) == ["captured", "refunded"]
 
 
-def test_a_refund_of_all_that_failed_is_due_again_and_shown(order: Order, payment: Payment) -> None:
-    send_webhook(message(payment))
-    lifecycle.refund(order_id=order.pk, units_back=True)
-    send_webhook(message(payment, "refunded"))
-    assert statuses_of(order)[0] == OrderStatus.REFUNDED
-    send_webhook(message(payment, "refund_failed", refund=str(Refund.objects.get().pk)))
-    assert statuses_of(order) == (OrderStatus.REFUND_DUE, Attention.REFUND_FAILS)
-
-
 def test_with_the_store_away_the_provider_is_answered_and_the_store_told_later(
     order: Order, payment: Payment, item: SaleItem, settings: LazySettings
 ) -> None:
