@@ -7,8 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from orders.preflight import canaries, process_looks
+from orders.preflight import canaries, page, process_looks
 from orders.preflight.canaries import answer_canary
+from orders.preflight.finding import good
 from orders.preflight.kept import last_result
 from orders.preflight.preflight import LOOKS
 from orders.repair.audit import remember_result
@@ -54,17 +55,16 @@ def test_each_line_asks_for_itself_and_the_last_one_is_the_result(as_manager: Cl
     assert "Published, and" not in chinese
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers_answer")
 def test_without_javascript_the_page_leads_on_to_itself_and_shows_what_it_knows(
-    as_manager: Client, item: SaleItem
+    as_manager: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(page, "findings_of", lambda look, *_args, **_more: [good(f"Looked at {look.title}.")])
     text, steps = text_of(as_manager, page_of(item)), 0
     while found := NEXT.search(text):
         text, steps = text_of(as_manager, found[1]), steps + 1
     assert steps == len(LOOKS) + 1
-    assert "Published, and the reservation store has all its items." in text
-    assert "The mail server answers." in text
+    assert text.count("Looked at") == len(LOOKS)
     assert "data-ready=" in text
 
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 from django.utils import translation
 from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
 
 from orders.preflight import page_look
 from orders.preflight.admission_look import place_finding
@@ -16,7 +17,7 @@ from orders.preflight.page_look import look_at_pages, paths_of
 from seckill.models import SaleItem
 from shop.local.ports import free_port
 from shop.models import Product
-from tests.live_shop import environment, live_web
+from tests.live_shop import environment
 from tests.own_store import silent_server
 from tests.steps.drawing import make_draw
 from tests.steps.shop import make_item
@@ -26,23 +27,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = 3600
 
 
-def look(item: SaleItem, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "manage.py", "sale_preflight", str(item.sale_id), *arguments],
-        env={**os.environ, **environment(), "SHOP_URL": url},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
 def test_the_command_sees_workers_and_pages_has_a_mail_sent_and_names_the_queue_without_a_worker(
     live_shop: str, item: SaleItem, settings: Settings
 ) -> None:
     # The shop has a worker for all queues but one, and trusts no proxy.
     settings.TRUSTED_PROXIES, settings.SHOP_URL = 1, live_shop
     assert not client_chooses_address()
-    found = look(item, live_shop, "--mail-to", "staff@shop.example")
+    found = subprocess.run(
+        [sys.executable, "manage.py", "sale_preflight", str(item.sale_id), "--mail-to", "staff@shop.example"],
+        env={**os.environ, **environment(), "SHOP_URL": live_shop},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert "3 worker processes write them" in found.stdout, found.stderr
     assert f"✓ {len(paths_of(item.sale))} public pages and live figures answer at {live_shop}" in found.stdout
     assert "✓ The mail server took the test mail of 0\xa0minutes ago." in found.stdout
@@ -69,22 +66,20 @@ def test_the_page_of_a_draw_and_questions_for_a_place_reach_the_shop(
     assert (found.verdict, "does not answer this machine" in str(found.text)) == (Verdict.WARNING, True)
 
 
-@pytest.mark.slow
 def test_a_missing_page_is_a_stop_and_so_is_a_client_that_writes_its_own_address(
-    item: SaleItem, product: Product, settings: Settings
+    item: SaleItem, product: Product, settings: Settings, live_server: LiveServer
 ) -> None:
     draft = make_item(product, published=False)
     # The web server trusts a proxy, and there is none.
-    settings.TRUSTED_PROXIES = 1
-    with live_web(TRUSTED_PROXIES="1") as settings.SHOP_URL:
-        assert client_chooses_address()
-        assert next(look_at_limits(item.sale)).verdict is Verdict.STOP
-        (found,) = look_at_pages(draft.sale)
-        assert (found.verdict, "comes with its publishing" in str(found.text)) == (Verdict.WARNING, True)
-        assert [finding.verdict for finding in look_at_pages(item.sale)] == [Verdict.GOOD]
-        Product.objects.filter(pk=item.variant.product_id).update(is_active=False)
-        item.sale.pk = 987_654_321
-        missing = [str(finding.text) for finding in look_at_pages(item.sale) if finding.verdict is Verdict.STOP]
+    settings.TRUSTED_PROXIES, settings.SHOP_URL = 1, live_server.url
+    assert client_chooses_address()
+    assert next(look_at_limits(item.sale)).verdict is Verdict.STOP
+    (found,) = look_at_pages(draft.sale)
+    assert (found.verdict, "comes with its publishing" in str(found.text)) == (Verdict.WARNING, True)
+    assert [finding.verdict for finding in look_at_pages(item.sale)] == [Verdict.GOOD]
+    Product.objects.filter(pk=item.variant.product_id).update(is_active=False)
+    item.sale.pk = 987_654_321
+    missing = [str(finding.text) for finding in look_at_pages(item.sale) if finding.verdict is Verdict.STOP]
     assert any("/sales/987654321/ is answered with 404" in text for text in missing)
     assert any("/zh-hans/sales/987654321/" in text for text in missing)
 
