@@ -61,7 +61,9 @@ def test_twenty_presses_at_once_make_one_payment_and_one_session(order: Order, b
     assert SimulatedSession.objects.count() == Payment.objects.count() == 1
 
 
-def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(order: Order, buyer: User) -> None:
+def test_a_key_that_was_used_gets_its_own_payment_and_another_after_the_payment_that_payment(
+    order: Order, buyer: User
+) -> None:
     first = press_pay(signed_in(buyer), order.number).json()
     send_webhook(message(Payment.objects.get(), "declined"))
     again = press_pay(signed_in(buyer), order.number)
@@ -70,47 +72,39 @@ def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(order: O
     new = press_pay(signed_in(buyer), order.number, "new")
     assert (new.status_code, new.json()["status"]) == (201, "pending")
     send_webhook(message(Payment.objects.get(pk=new.json()["payment"])))
-    assert press_pay(signed_in(buyer), order.number, "new").json()["status"] == "captured"
-
-
-def test_a_second_key_after_the_payment_gets_that_payment_and_nothing_is_charged(order: Order, buyer: User) -> None:
-    first = press_pay(signed_in(buyer), order.number).json()
-    send_webhook(message(Payment.objects.get()))
     assert status_of(order) == "paid"
-    again = press_pay(signed_in(buyer), order.number, "second")
-    assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")
-    assert (again.json()["payment"], again.json()["status"], again.json()["url"]) == (first["payment"], "captured", "")
-    assert Payment.objects.count() == SimulatedSession.objects.count() == 1
+    # Nothing is charged any more.
+    for key in ("new", "third"):
+        paid = press_pay(signed_in(buyer), order.number, key)
+        assert (paid.status_code, paid["Idempotent-Replayed"]) == (200, "true"), key
+        assert (paid.json()["payment"], paid.json()["status"]) == (new.json()["payment"], "captured"), key
+    assert paid.json()["url"] == ""
+    assert Payment.objects.count() == SimulatedSession.objects.count() == 2
 
 
-def test_unknown_fields_are_refused_by_name(order: Order, buyer: User) -> None:
+def test_an_unknown_field_and_another_buyer_change_nothing(order: Order, buyer: User, rival: User) -> None:
     refused = press_pay(signed_in(buyer), order.number, povider="simulated")
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "povider")
-    assert not Payment.objects.exists()
     path = f"/api/v1/orders/{order.number}/cancel/"
     refused = signed_in(buyer).post(path, {"reason": "dear"}, headers={"Idempotency-Key": "key"})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "reason")
-    assert status_of(order) == "awaiting_payment"
-
-
-def test_another_buyer_can_neither_pay_nor_cancel_an_order(order: Order, rival: User) -> None:
     for press in (press_pay, press_cancel):
         assert press(signed_in(rival), order.number).status_code == 404
         assert press(APIClient(), order.number).status_code == 401
     assert not Payment.objects.exists()
+    assert status_of(order) == "awaiting_payment"
 
 
-def test_a_winner_whose_time_is_over_hears_that_the_units_go_to_the_next(order: Order, buyer: User) -> None:
-    Sale.objects.update(admission=Sale.Admission.DRAW)
-    let_deadlines_pass()
-    over = press_pay(signed_in(buyer), order.number).json()
-    assert (over["code"], over["detail"]) == ("time_over", "The units go to the next in the drawn order.")
-
-
-def test_an_order_that_is_paid_or_ended_cannot_be_paid(order: Order, buyer: User) -> None:
+def test_an_order_whose_time_is_over_or_that_has_ended_cannot_be_paid(order: Order, buyer: User) -> None:
     let_deadlines_pass()
     over = press_pay(signed_in(buyer), order.number)
     assert (over.status_code, over.json()["code"]) == (409, "time_over")
+    Sale.objects.update(admission=Sale.Admission.DRAW)
+    over = press_pay(signed_in(buyer), order.number, "of a winner")
+    assert (over.json()["code"], over.json()["detail"]) == (
+        "time_over",
+        "The units go to the next in the drawn order.",
+    )
     tasks.expire_overdue()
     ended = press_pay(signed_in(buyer), order.number)
     assert (ended.status_code, ended.json()["code"]) == (409, "not_awaiting_payment")

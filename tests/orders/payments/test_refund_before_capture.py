@@ -37,7 +37,7 @@ def money_of(order: Order) -> tuple[str, int, list[str]]:
     return order.status, order.refunded_minor, list(order.payments.values_list("status", flat=True))
 
 
-@pytest.mark.parametrize("page_end", ["", "declined", "expired"])
+@pytest.mark.parametrize("page_end", ["", "expired"])
 def test_an_order_whose_money_went_back_is_not_left_as_paid(
     order: Order, payment: Payment, item: SaleItem, page_end: str
 ) -> None:

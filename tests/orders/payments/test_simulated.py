@@ -112,7 +112,7 @@ def test_a_slow_payment_arrives_later_and_its_page_cannot_be_closed(
     assert status_of(order) == OrderStatus.PAID
 
 
-@pytest.mark.parametrize("delivery", ["once", "twice", "late", "early", "out_of_order"])
+@pytest.mark.parametrize("delivery", ["twice", "late", "early", "out_of_order"])
 def test_however_the_webhooks_arrive_the_order_is_paid_once(
     item: SaleItem, order: Order, payment: Payment, shop_receives_webhooks: None, delivery: str
 ) -> None:
