@@ -65,29 +65,33 @@ def test_units_that_are_left_are_taken_again(item: SaleItem, buyer: User) -> Non
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_units_that_others_have_by_now_are_not_taken_again(product: Product, buyer: User, rival: User) -> None:
-    item = make_item(product, quantity=1)
-    order, payment = expired(item, buyer)
-    lifecycle.pay(order_id=order_of(item, rival).pk)
-    send_webhook(message(payment))
-    assert statuses_of(order, payment) == GOES_BACK
-    assert figures(item) == (0, 0, 1, 1)
+def test_units_are_not_taken_again_beyond_the_buyers_limit_of_others_or_if_the_sale_refunds(
+    product: Product, buyer: User, rival: User, stranger: User
+) -> None:
+    # Given three orders that have expired, of three buyers who may have one unit each
+    item = make_item(product, quantity=2)
+    payments = [payment_of(order_of(item, each)) for each in (buyer, rival)]
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 2
+    payments.append(expired(item, stranger)[1])
 
+    def pay_late(payment: Payment) -> None:
+        send_webhook(message(payment))
+        assert statuses_of(payment.order, payment) == GOES_BACK
 
-def test_units_beyond_the_buyers_limit_are_not_taken_again(item: SaleItem, buyer: User) -> None:
-    order, payment = expired(item, buyer)
+    # When the first has another unit by now
     order_of(item, buyer)
-    send_webhook(message(payment))
-    assert statuses_of(order, payment) == GOES_BACK
-    assert figures(item) == (4, 1, 0, 1)
-
-
-def test_a_sale_can_always_refund_late_payments(item: SaleItem, buyer: User) -> None:
-    order, payment = expired(item, buyer)
+    pay_late(payments[0])
+    assert figures(item) == (1, 1, 0, 1)
+    # Or the sale refunds all late payments
     Sale.objects.update(late_payment=LatePayment.REFUND)
-    send_webhook(message(payment))
-    assert statuses_of(order, payment) == GOES_BACK
-    assert figures(item) == (5, 0, 0, 0)
+    pay_late(payments[1])
+    assert figures(item) == (1, 1, 0, 1)
+    # Or somebody else has the last unit
+    Sale.objects.update(late_payment=LatePayment.TAKE_AGAIN)
+    lifecycle.pay(order_id=order_of(item, rival).pk)
+    pay_late(payments[2])
+    assert figures(item) == (0, 1, 1, 2)
 
 
 def test_an_account_that_is_blocked_buys_no_ordinary_units_either(buyer: User) -> None:

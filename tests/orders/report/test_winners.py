@@ -18,7 +18,7 @@ from seckill.models import Sale, SaleItem
 from seckill.waiting_room.admission import remove_old_rooms
 from seckill.waiting_room.room_ledger import arrive
 from shop.models import Product
-from tests.steps.buying import drained, new_buyers, order_of
+from tests.steps.buying import new_buyers, order_of
 from tests.steps.drawing import drawn, entered, make_draw, swept
 from tests.steps.guarding import confirmed, guarded_by, told_of_pass
 from tests.steps.shop import make_item, text_of
@@ -29,37 +29,38 @@ from tests.steps.waiting_room import open_now
 pytestmark = pytest.mark.django_db
 
 
-def reserved_after(item: SaleItem, buyer: User, seconds: float, *, age: timedelta = timedelta(days=3)) -> Order:
+def reserved_after(item: SaleItem, buyer: User, seconds: float, *, age: timedelta) -> Order:
     order, reserved_at = order_of(item, buyer), item.sale.opens_at + timedelta(seconds=seconds)
     Order.objects.filter(pk=order.pk).update(reserved_at=reserved_at)
     User.objects.filter(pk=buyer.pk).update(date_joined=reserved_at - age)
     return order
 
 
-def test_the_first_seconds_are_told_one_by_one(item: SaleItem, as_manager: Client) -> None:
+def test_units_are_told_by_second_and_by_the_age_of_the_account(item: SaleItem, as_manager: Client) -> None:
     after = (-0.2, 0.5, 1, 40, SECONDS[-1] + 5)
-    orders = [reserved_after(item, buyer, at) for buyer, at in zip(new_buyers(5), after, strict=True)]
+    ages = (timedelta(0), timedelta(hours=23), timedelta(days=1), timedelta(days=29), timedelta(days=4000))
+    orders = [
+        reserved_after(item, buyer, seconds, age=age)
+        for buyer, seconds, age in zip(new_buyers(5), after, ages, strict=True)
+    ]
     assert lifecycle.pay(order_id=orders[0].pk)
-    assert sale_report(item).winners.by_second == [
+    found = sale_report(item)
+    assert found.winners.by_second == [
         (0, 1, Won(2, 1)),
         (1, 2, Won(1, 0)),
         (30, 60, Won(1, 0)),
         (SECONDS[-1], None, Won(1, 0)),
     ]
-    page = text_of(as_manager, report_page(item))
-    assert "the first second" in page
+    by_age = {age: won.units for age, won in found.winners.by_age.items()}
+    assert list(by_age.items()) == [("day", 2), ("week", 1), ("month", 1), ("older", 1)]
+    assert "the first second" in text_of(as_manager, report_page(item))
+    assert "注册时间" in text_of(as_manager, report_page(item), **{"Accept-Language": "zh-hans"})
     rows = report_rows(as_manager, item)
     assert (rows["units_by_second", "second_0_to_1"], rows["paid_units_by_second", "second_0_to_1"]) == ("2", "1")
-
-
-def test_units_are_added_up_by_the_age_of_the_account(item: SaleItem, as_manager: Client) -> None:
-    ages = (timedelta(0), timedelta(hours=23), timedelta(days=1), timedelta(days=29), timedelta(days=4000))
-    for buyer, age in zip(new_buyers(5), ages, strict=True):
-        reserved_after(item, buyer, 1, age=age)
-    by_age = sale_report(item).winners.by_age
-    assert {age: won.units for age, won in by_age.items()} == {"day": 2, "week": 1, "month": 1, "older": 1}
-    assert list(by_age) == ["day", "week", "month", "older"]
-    assert "注册时间" in text_of(as_manager, report_page(item), **{"Accept-Language": "zh-hans"})
+    # A sale without rules refuses nobody by one.
+    assert found.refused == {}
+    assert "Refused by a rule" not in text_of(as_manager, report_page(item))
+    assert "Too many accounts" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
 
 
 def test_a_waiting_room_is_told_by_arrival_and_kept(product: Product, as_manager: Client, settings: Any) -> None:
@@ -168,11 +169,3 @@ def test_refusals_are_told_by_rule_and_are_no_answers(item: SaleItem, as_manager
     rows = report_rows(as_manager, item)
     assert rows["refusals", "too_many_accounts"] == "1"
     assert ("answers", "too_many_accounts") not in rows
-
-
-def test_a_sale_without_rules_refuses_nobody_by_one(item: SaleItem, as_manager: Client) -> None:
-    order_of(item, new_buyers(1)[0])
-    drained(item)
-    assert sale_report(item).refused == {}
-    assert "Refused by a rule" not in text_of(as_manager, report_page(item))
-    assert "Too many accounts" not in text_of(as_manager, f"/admin/seckill/sale/{item.sale_id}/board/")
