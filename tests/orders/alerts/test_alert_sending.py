@@ -51,20 +51,24 @@ def test_the_names_of_products_are_no_markup_of_the_chat(chat: ChatServer) -> No
     assert chat.posted == [{"text": "Sold out: ‹!channel›"}]
 
 
-@pytest.mark.parametrize("status", [500, 404, 302])
-def test_a_message_that_the_chat_does_not_take_is_tried_again_later(
-    chat: ChatServer, status: int, caplog: pytest.LogCaptureFixture
+def test_a_message_that_the_chat_does_not_take_is_tried_again_later_and_given_up_in_the_end(
+    chat: ChatServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    chat.answer = status
     message()
     message()
-    assert send() == 0
-    row = AlertMessage.objects.order_by("pk")[0]
-    assert (row.attempts, row.last_error) == (1, f"status {status}")
-    assert row.next_attempt_at is not None
-    # The second one was not tried, and no redirect was followed.
-    assert len(chat.paths) == 1
+    for attempts, status in enumerate((500, 404, 302), start=1):
+        chat.answer = status
+        AlertMessage.objects.update(next_attempt_at=Now())
+        assert send() == 0
+        row = AlertMessage.objects.order_by("pk")[0]
+        assert (row.attempts, row.last_error) == (attempts, f"status {status}")
+        assert row.next_attempt_at is not None
+        # The second one was not tried, and no redirect was followed.
+        assert len(chat.paths) == attempts
     assert "secret-token" not in caplog.text
+    AlertMessage.objects.update(attempts=alert_sending.ATTEMPTS_MAX - 1, next_attempt_at=Now())
+    send()
+    assert AlertMessage.objects.order_by("pk")[0].next_attempt_at is None
     chat.answer = 200
     AlertMessage.objects.update(next_attempt_at=Now())
     assert send() == 2
@@ -93,14 +97,6 @@ def test_a_chat_that_is_away_gets_the_message_when_it_is_back(settings: Settings
         settings.ALERT_WEBHOOK_URL = chat.url
         AlertMessage.objects.update(next_attempt_at=Now())
         assert send() == 1
-
-
-def test_a_message_is_given_up_in_the_end(chat: ChatServer, caplog: pytest.LogCaptureFixture) -> None:
-    chat.answer = 500
-    message()
-    AlertMessage.objects.update(attempts=alert_sending.ATTEMPTS_MAX - 1)
-    send()
-    assert AlertMessage.objects.get().next_attempt_at is None
 
 
 def test_a_mail_goes_to_all_who_are_named(settings: Settings) -> None:

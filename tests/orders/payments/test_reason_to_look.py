@@ -224,37 +224,36 @@ def test_a_second_payment_that_staff_have_read_of_is_not_told_of_again(
     assert reason_of(order) == ""
 
 
-@pytest.mark.parametrize("is_all", [False, True])
-def test_a_refund_whose_failing_staff_have_resolved_is_listed_again_only_if_another_fails(
-    paid: Order, as_manager: Client, is_all: bool
+def test_a_refund_whose_failing_staff_have_resolved_is_listed_again_only_if_it_fails_for_good_or_another_does(
+    paid: Order, as_manager: Client
 ) -> None:
-    # Given a refund that goes on failing after staff have resolved it
-    if is_all:
-        lifecycle.refund(order_id=paid.pk, units_back=True)
-    else:
-        refund_part(paid, 700)
-    fail_for_long(AWAY)
-    mark_resolved(as_manager, paid)
-    ask_provider(REFUSED if is_all else AWAY)
-    assert reason_of(paid) == ""
-    # When the provider reports that it failed, or another one fails
-    if is_all:
-        send_webhook(message(payment_in(paid), "refund_failed", refund=str(paid.refunds.get().pk)))
-    else:
-        part = refund_part(paid, 300)
-        fail_for_long(AWAY)
-    assert reason_of(paid) == Attention.REFUND_FAILS
-    # Then that one alone is to do
-    if not is_all:
-        refunds.finish(refund_id=part.pk)
-        assert reason_of(paid) == ""
-
-
-def test_a_refund_that_fails_for_good_is_new_after_its_attempts_were_resolved(paid: Order, as_manager: Client) -> None:
     refund_part(paid, 700)
     fail_for_long(AWAY)
     mark_resolved(as_manager, paid)
+    ask_provider(AWAY)
+    assert reason_of(paid) == ""
     ask_provider(REFUSED)
+    assert reason_of(paid) == Attention.REFUND_FAILS
+    mark_resolved(as_manager, paid)
+    # Another one that fails is to do alone.
+    part = refund_part(paid, 300)
+    fail_for_long(AWAY)
+    assert reason_of(paid) == Attention.REFUND_FAILS
+    refunds.finish(refund_id=part.pk)
+    assert reason_of(paid) == ""
+
+
+def test_a_refund_of_all_whose_failing_staff_have_resolved_is_listed_again_once_it_is_reported(
+    paid: Order, as_manager: Client
+) -> None:
+    lifecycle.refund(order_id=paid.pk, units_back=True)
+    fail_for_long(AWAY)
+    mark_resolved(as_manager, paid)
+    ask_provider(REFUSED)
+    assert reason_of(paid) == ""
+    refund = paid.refunds.select_related("payment").get()
+    assert refund.payment is not None
+    send_webhook(message(refund.payment, "refund_failed", refund=str(refund.pk)))
     assert reason_of(paid) == Attention.REFUND_FAILS
 
 
@@ -295,7 +294,3 @@ def test_a_refund_without_a_payment_that_staff_have_resolved_does_not_come_back_
 def give_up_waiting() -> None:
     PaymentEvent.objects.filter(applied_at=None).update(received_at=F("received_at") - inbox.GIVEN_UP_AFTER)
     assert tasks.apply_waiting_events() == 1
-
-
-def payment_in(order: Order) -> Payment:
-    return Payment.objects.get(order=order)

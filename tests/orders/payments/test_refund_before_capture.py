@@ -17,7 +17,6 @@ from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass
 from tests.steps.crash import killed_at
 from tests.steps.paying import message, payment_of, send_webhook
-from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,39 +36,17 @@ def money_of(order: Order) -> tuple[str, int, list[str]]:
     return order.status, order.refunded_minor, list(order.payments.values_list("status", flat=True))
 
 
-@pytest.mark.parametrize("page_end", ["", "expired"])
-def test_an_order_whose_money_went_back_is_not_left_as_paid(
-    order: Order, payment: Payment, item: SaleItem, page_end: str
-) -> None:
-    """Of a pending payment, and of one that had failed on its page before."""
-    if page_end:
-        tell(message(payment, page_end))
-    tell(message(payment, "refunded"))
-    assert PaymentEvent.objects.get(kind="refunded").applied_at is None
-    assert tasks.apply_waiting_events() == 0
-    tell(message(payment))
-    assert tasks.apply_waiting_events() == 1
-    assert money_of(order) == (OrderStatus.REFUNDED, order.amount_minor, [Payment.Status.REFUNDED])
-    assert outcomes()[-2:] == ["refunded", "paid"]
-    assert figures(item) == (4, 0, 1, 1)
-
-
 def test_a_part_and_one_refund_wait_too_and_each_counts_once(order: Order, payment: Payment) -> None:
     part = message(payment, "refunded_so_far", amount_minor=500)
     ours = message(payment, "refund_paid", amount_minor=300, refund=str(uuid4()))
     tell(part, part, ours, ours)
     assert PaymentEvent.objects.filter(applied_at=None).count() == 2
-    tell(message(payment))
-    assert tasks.apply_waiting_events() == 2
+    # A repeated message is applied without waiting for the sweep.
+    tell(message(payment), part)
+    assert money_of(order) == (OrderStatus.PAID, 500, [Payment.Status.CAPTURED])
+    assert tasks.apply_waiting_events() == 1
     tell(part, ours)
     assert money_of(order) == (OrderStatus.PAID, 800, [Payment.Status.CAPTURED])
-    assert tasks.apply_waiting_events() == 0
-
-
-def test_a_repeated_message_is_applied_without_waiting_for_the_sweep(order: Order, payment: Payment) -> None:
-    back = message(payment, "refunded")
-    tell(back, message(payment), back)
-    assert money_of(order)[0] == OrderStatus.REFUNDED
     assert tasks.apply_waiting_events() == 0
 
 

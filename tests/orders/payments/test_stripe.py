@@ -355,7 +355,7 @@ def whole(paid: Order) -> Refund:
     return Refund.objects.get()
 
 
-def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
+def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own_and_shown_if_it_fails_later(
     server: StripeServer, order: Order, payment: Payment, whole: Refund
 ) -> None:
     assert tasks.move_refunds() == 1
@@ -366,6 +366,8 @@ def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
     assert "amount" not in asked.form
     assert asked.form["metadata[part_of]"] == str(payment.pk)
     assert status_of(order) == OrderStatus.REFUNDED
+    send_webhook(refund_event(payment, "refund.failed", object="refund", status="failed"))
+    assert (status_of(order), order.attention) == (OrderStatus.REFUND_DUE, "refund_fails")
 
 
 @pytest.mark.parametrize(
@@ -389,14 +391,6 @@ def test_a_slow_refund_is_completed_by_an_event(
     assert status_of(order) == OrderStatus.REFUNDED
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("whole")
-def test_a_refund_that_fails_later_is_shown(order: Order, payment: Payment) -> None:
-    tasks.move_refunds()
-    send_webhook(refund_event(payment, "refund.failed", object="refund", status="failed"))
-    assert (status_of(order), order.attention) == (OrderStatus.REFUND_DUE, "refund_fails")
-
-
 @pytest.fixture
 def part(paid: Order) -> Refund:
     """A refund of 5.00 of the 19.00 that Stripe captured."""
@@ -408,8 +402,8 @@ def part_state(part: Refund, order: Order) -> tuple[str, str, int]:
     return part.status, status_of(order), order.refunded_minor
 
 
-def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own(
-    server: StripeServer, order: Order, part: Refund
+def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own_and_no_longer_counts_if_it_fails_later(
+    server: StripeServer, order: Order, payment: Payment, part: Refund
 ) -> None:
     assert tasks.move_refunds() == 1
     asked = server.asked[-1]
@@ -419,6 +413,13 @@ def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own(
     assert "metadata[payment]" not in asked.form
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
     assert part.provider_reference == "re_1"
+    send_webhook(part_event(part, payment, "refund.failed", "failed"))
+    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
+    assert order.attention == "refund_fails"
+    # The report that the failure has overtaken is no new refund.
+    send_webhook(refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500))
+    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
+    assert Refund.objects.count() == 1
 
 
 def refund_mails(order: Order) -> list[str]:
@@ -510,18 +511,6 @@ def test_the_report_of_our_own_refund_that_comes_before_one_of_stripes_site_is_n
     assert sorted(Refund.objects.values_list("amount_minor", flat=True)) == [300, 500]
 
 
-def test_a_part_that_fails_later_can_be_refunded_again(order: Order, payment: Payment, part: Refund) -> None:
-    tasks.move_refunds()
-    overtaken = refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500)
-    send_webhook(part_event(part, payment, "refund.failed", "failed"))
-    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
-    assert order.attention == "refund_fails"
-    # The report that the failure has overtaken is no new refund.
-    send_webhook(overtaken)
-    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
-    assert Refund.objects.count() == 1
-
-
 def failed_on_site(reference: str, amount: int, type_: str = "refund.failed") -> dict[str, Any]:
     """The event of a refund that was made on Stripe's site: it knows nothing of the shop."""
     made = {"id": reference, "object": "refund", "status": "failed", "amount": amount, "currency": "cny"}
@@ -552,20 +541,14 @@ def test_of_two_equal_refunds_on_stripes_site_one_fails(paid: Order, payment: Pa
     assert (status_of(paid), paid.refunded_minor) == (OrderStatus.PAID, 500)
 
 
-def test_a_failed_refund_that_the_shop_does_not_have_is_shown_to_staff(paid: Order) -> None:
-    send_webhook(failed_on_site("re_9", 700))
-    assert (status_of(paid), paid.attention) == (OrderStatus.PAID, "refund_fails")
-
-
-def test_a_failed_refund_is_sent_again_while_stripe_does_not_say_whose_it_is(
+def test_a_failed_refund_that_the_shop_does_not_have_is_shown_once_stripe_says_whose_it_is(
     server: StripeServer, paid: Order, payment: Payment
 ) -> None:
-    send_webhook(refunded_on_stripes_site(payment, total=500, before=0))
     for fault in ((500, "api_error", ""), (403, "invalid_request_error", "")):
         server.faults = [fault]
-        answer = send_webhook(failed_on_site("re_9", 500))
+        answer = send_webhook(failed_on_site("re_9", 700))
         assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "provider_unreachable", "5")
-    send_webhook(failed_on_site("re_9", 500))
+    send_webhook(failed_on_site("re_9", 700))
     assert (status_of(paid), paid.attention) == (OrderStatus.PAID, "refund_fails")
     # Another shop with the same account at Stripe.
     server.sessions.clear()
@@ -610,9 +593,7 @@ def test_a_slow_part_is_completed_by_its_event_alone(
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
 
 
-def test_a_refusal_before_stripe_was_asked_for_the_refund_is_no_answer(
-    server: StripeServer, provider: StripeProvider, part: Refund
-) -> None:
+def test_which_refusals_of_a_refund_are_an_answer(server: StripeServer, provider: StripeProvider, part: Refund) -> None:
     # The list of refunds could not be read, so an earlier call may have paid.
     server.faults = [None, (401, "invalid_request_error", "")]
     with pytest.raises(ProviderUnreachable):
@@ -620,6 +601,11 @@ def test_a_refusal_before_stripe_was_asked_for_the_refund_is_no_answer(
     server.faults = [None, None, (400, "invalid_request_error", "")]
     with pytest.raises(ProviderRefused):
         provider.refund(refund=part)
+    # Of a payment that all goes back, its last part is asked for without an amount: nothing is left.
+    assert part.payment is not None
+    part.payment.status = Payment.Status.REFUND_DUE
+    server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
+    assert provider.refund(refund=part).answer is RefundAnswer.DONE
 
 
 def refund_at_stripe(status: str, **metadata: str) -> dict[str, Any]:
@@ -645,16 +631,6 @@ def test_a_whole_refund_that_failed_is_made_again_under_a_new_key(
     assert tasks.move_refunds() == 1
     assert server.asked[-1].idempotency_key == f"refund-{whole.pk}-again"
     assert status_of(order) == OrderStatus.REFUNDED
-
-
-def test_nothing_is_left_to_refund_of_a_payment_that_all_goes_back(
-    server: StripeServer, provider: StripeProvider, part: Refund
-) -> None:
-    """Its last part is asked for without an amount."""
-    assert part.payment is not None
-    part.payment.status = Payment.Status.REFUND_DUE
-    server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
-    assert provider.refund(refund=part).answer is RefundAnswer.DONE
 
 
 def test_which_errors_are_a_refusal_and_which_are_no_answer(

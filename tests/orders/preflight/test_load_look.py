@@ -20,14 +20,6 @@ def costs() -> unit_costs.UnitCosts:
     return unit_costs.unit_costs(unit_costs.read_results(unit_costs.FILE))
 
 
-@pytest.mark.parametrize(("processes", "verdict"), [(0, Verdict.WARNING), (1, Verdict.GOOD)])
-def test_without_a_worker_the_time_is_not_known(
-    processes: int, verdict: Verdict, item: SaleItem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(load_look, "processes_of", lambda queue: processes)
-    assert next(look_at_load(item.sale)).verdict is verdict
-
-
 def test_one_process_writes_an_item_so_more_help_only_with_more_items(costs: unit_costs.UnitCosts) -> None:
     each_seconds = (costs.order_worker_us + costs.order_postgres_us) / 1e6
     for units, processes, alone in (([40_000], 4, 40_000), ([40_000, 40_000], 2, 40_000), ([40_000] * 2, 1, 80_000)):
@@ -45,7 +37,7 @@ def test_a_crowd_that_this_machine_cannot_serve_is_a_warning(costs: unit_costs.U
     assert load_look.crowd_finding(10_000_000, costs).verdict is Verdict.WARNING
 
 
-def test_more_units_than_may_wait_are_said(
+def test_more_units_than_may_wait_are_said_and_that_no_worker_answers(
     product: Product, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(load_look, "processes_of", lambda queue: 1)
@@ -55,6 +47,8 @@ def test_more_units_than_may_wait_are_said(
     assert "Raise SECKILL_BACKLOG_MAX to the units of the largest item." in texts
     settings.SECKILL_BACKLOG_MAX = 5
     assert [finding.verdict for finding in look_at_load(item.sale)] == [Verdict.GOOD, Verdict.GOOD]
+    monkeypatch.setattr(load_look, "processes_of", lambda queue: 0)
+    assert next(look_at_load(item.sale)).verdict is Verdict.WARNING
 
 
 def test_a_shop_without_the_file_says_where_it_belongs(

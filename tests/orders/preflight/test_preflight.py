@@ -23,7 +23,7 @@ from shop.models import Product, StockChange
 from tests.orders.payments.stripe_server import stripe_server
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.steps.operating import run_command
-from tests.steps.shop import make_item
+from tests.steps.shop import make_item, other_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,18 +45,16 @@ def test_the_window_is_said_in_words_and_in_the_shops_zone(product: Product, set
     assert f"{timezone.localtime(item.sale.opens_at):%A, %B %-d, %Y, %H:%M}" in text
 
 
-def test_a_sale_that_has_ended_or_is_paused_is_a_stop(item: SaleItem) -> None:
-    item.sale.paused = True
-    assert verdicts(sale_looks.look_at_window(item.sale)) == ["good", "stop"]
-    item.sale.closes_at = timezone.now() - timedelta(seconds=1)
-    assert verdicts(sale_looks.look_at_window(item.sale)) == ["stop", "stop"]
-
-
-def test_an_item_that_is_paused_alone_is_a_warning(item: SaleItem) -> None:
+def test_a_pause_and_an_end_are_stops_and_a_pause_of_one_item_a_warning(item: SaleItem) -> None:
     SaleItem.objects.update(paused=True)
     found = words(sale_looks.look_at_window(item.sale))
     assert [verdict for verdict, _text in found] == ["good", "warning"]
     assert "Longjing tea" in found[1][1]
+    SaleItem.objects.update(paused=False)
+    item.sale.paused = True
+    assert verdicts(sale_looks.look_at_window(item.sale)) == ["good", "stop"]
+    item.sale.closes_at = timezone.now() - timedelta(seconds=1)
+    assert verdicts(sale_looks.look_at_window(item.sale)) == ["stop", "stop"]
 
 
 def test_a_draft_is_tried_by_the_rules_of_the_button_and_stays_a_draft(product: Product) -> None:
@@ -72,15 +70,13 @@ def test_a_draft_is_tried_by_the_rules_of_the_button_and_stays_a_draft(product: 
     assert StockChange.objects.count() == changes
 
 
-def test_a_published_item_that_the_store_has_not_got_is_a_stop(item: SaleItem) -> None:
+def test_a_published_item_that_the_store_has_not_got_is_a_stop_and_one_without_a_limit_is_asked_about(
+    item: SaleItem,
+) -> None:
     assert verdicts(sale_looks.look_at_terms(item.sale)) == ["good"]
+    assert verdicts(sale_looks.look_at_terms(other_item(quantity=None).sale)) == ["good", "warning"]
     SaleItem.objects.filter(pk=item.pk).update(announced_at=None)
     assert verdicts(sale_looks.look_at_terms(item.sale)) == ["stop"]
-
-
-def test_an_item_without_a_limit_is_asked_about(product: Product) -> None:
-    item = make_item(product, quantity=None)
-    assert verdicts(sale_looks.look_at_terms(item.sale)) == ["good", "warning"]
 
 
 def test_names_that_a_language_lacks_are_listed(item: SaleItem) -> None:
@@ -185,16 +181,12 @@ def test_an_audit_that_does_not_come_means_that_beat_is_away(item: SaleItem, mon
     assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "good"]
 
 
-def test_the_simulated_provider_always_answers_and_no_provider_is_asked_about(settings: Settings) -> None:
+def test_a_provider_that_refuses_the_keys_or_is_away_is_a_stop_and_none_is_asked_about(settings: Settings) -> None:
     sale = Sale()
-    settings.PAYMENT_PROVIDERS = ["simulated"]
-    assert verdicts(process_looks.look_at_payments(sale)) == ["good"]
     settings.PAYMENT_PROVIDERS = []
     assert verdicts(process_looks.look_at_payments(sale)) == ["warning"]
-
-
-def test_a_provider_that_refuses_the_keys_or_is_away_is_a_stop(settings: Settings) -> None:
-    sale = Sale()
+    settings.PAYMENT_PROVIDERS = ["simulated"]
+    assert verdicts(process_looks.look_at_payments(sale)) == ["good"]
     with stripe_server() as server:
         settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE = ["stripe"], server.url
         settings.STRIPE_SECRET_KEY = "sk_test_x"

@@ -174,6 +174,8 @@ def a_refund_fails(machine: PaymentMachine) -> None:
 def a_refund_comes_before_its_capture(machine: PaymentMachine) -> None:
     taken = on_sale(machine)
     (page,) = machine.open_page(taken, is_early=False).values
+    # Also of a page that was reported as ended before.
+    machine.hear(page, EventKind.EXPIRED)
     machine.hear(page, EventKind.REFUNDED)
     machine.page_is_paid(page, "")
     machine.apply_waiting()

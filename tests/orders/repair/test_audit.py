@@ -328,13 +328,13 @@ def test_the_metric_is_0_until_something_differs(journey: ItemJourney, client: C
 
 
 def test_an_order_is_not_read_again_for_each_batch(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:
-    count, batch_max = 200, 10
+    count, batch_max = 60, 5
     make_orders(count, buyer=journey.new_buyer(), item=SaleItem.objects.get(pk=journey.item_id))
     with connection.cursor() as cursor:
         # As PostgreSQL decides by itself for a large item.
         cursor.execute("SET enable_nestloop = off")
         cursor.execute("SET enable_hashjoin = off")
-        # Of so few orders it may well read all instead of ten by their keys.
+        # Of so few orders it may well read all instead of five by their keys.
         cursor.execute("SET enable_seqscan = off")
         cursor.execute("ANALYZE orders_order, orders_orderline")
     monkeypatch.setattr(repair_audit, "BATCH_MAX", batch_max)

@@ -195,28 +195,38 @@ def test_a_payment_without_an_event_is_recorded_by_staff_after_the_deadline(
     assert is_clean(item)
 
 
-@pytest.mark.parametrize("store_answers", [True, False])
-def test_an_order_whose_payment_was_lost_is_not_cancelled_by_its_buyer(
-    item: SaleItem,
-    buyer: User,
-    event: dict[str, Any],
-    as_buyer: Client,
-    settings: LazySettings,
-    store_answers: bool,
+def test_an_order_whose_payment_was_lost_is_neither_cancelled_by_its_buyer_nor_charged_nor_expires(
+    item: SaleItem, buyer: User, event: dict[str, Any], as_buyer: Client, settings: LazySettings
 ) -> None:
-    # Given an order that only the store has as paid, or that is listed for staff while the store is away
     order, healthy = Order.objects.get(), settings.CACHES
-    if not store_answers:
-        Order.objects.update(attention=Attention.PAYMENT_LOST)
-        store_away(settings)
-    # When its buyer cancels it, over the API and on the page
-    answer = press_cancel(signed_in(buyer), order.number)
-    page = as_buyer.post(f"/orders/{order.number}/cancel/", follow=True)
-    # Then it stays, and the buyer hears why, as from Pay
-    assert (answer.status_code, answer.json()["code"]) == (503, "record_lost")
-    assert answer.json()["detail"] in page.content.decode()
-    assert status_by_reservation(order.reservation_id) == OrderStatus.AWAITING_PAYMENT
-    assert Order.objects.get().attention == ("" if store_answers else Attention.PAYMENT_LOST)
+
+    def stays() -> None:
+        # Its buyer cancels it, over the API and on the page, and hears why, as from Pay.
+        cancelled = press_cancel(signed_in(buyer), order.number, f"cancel-{order.attention}")
+        page = as_buyer.post(f"/orders/{order.number}/cancel/", follow=True)
+        assert (cancelled.status_code, cancelled.json()["code"]) == (503, "record_lost")
+        assert cancelled.json()["detail"] in page.text
+        assert cancelling.cancel_unpaid_of(buyer_id=buyer.pk) == 0
+        assert tasks.expire_overdue() == 0
+        before = order.attention
+        order.refresh_from_db()
+        assert (order.status, order.attention) == (OrderStatus.AWAITING_PAYMENT, before)
+
+    # Only the store has it as paid, or it is listed for staff while the store is away.
+    stays()
+    Order.objects.update(attention=Attention.PAYMENT_LOST)
+    order.refresh_from_db()
+    store_away(settings)
+    stays()
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 0
+    assert press_pay(signed_in(buyer), order.number).json()["code"] == "record_lost"
+    # The event that the company sends again pays it also if the account was blocked: it was paid before.
+    User.objects.filter(pk=buyer.pk).update(is_active=False)
+    send_webhook(event | {"id": "evt_again"})
+    let_events_wait()
+    assert tasks.apply_waiting_events() == 1
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
     settings.CACHES = healthy
     assert figures(item) == (4, 0, 1, 1)
 
@@ -233,38 +243,6 @@ def test_an_order_that_is_paid_while_its_buyer_cancels_is_only_paid(
     monkeypatch.setattr(cancelling, "sold_in_the_store", pay_first)
     answer = press_cancel(signed_in(buyer), order.number)
     assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_payment")
-
-
-@pytest.mark.parametrize("store_answers", [True, False])
-def test_blocking_an_account_leaves_an_order_whose_payment_was_lost(
-    item: SaleItem, buyer: User, event: dict[str, Any], settings: LazySettings, store_answers: bool
-) -> None:
-    healthy = settings.CACHES
-    if not store_answers:
-        Order.objects.update(attention=Attention.PAYMENT_LOST)
-        store_away(settings)
-    User.objects.filter(pk=buyer.pk).update(is_active=False)
-    assert cancelling.cancel_unpaid_of(buyer_id=buyer.pk) == 0
-    assert status_by_reservation(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
-    # The event that the company sends again pays it: it was paid before.
-    send_webhook(event | {"id": "evt_again"})
-    let_events_wait()
-    assert tasks.apply_waiting_events() == 1
-    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
-    settings.CACHES = healthy
-    assert figures(item) == (4, 0, 1, 1)
-
-
-def test_while_the_store_is_away_an_order_listed_as_paid_neither_expires_nor_is_charged(
-    item: SaleItem, buyer: User, event: dict[str, Any], settings: LazySettings
-) -> None:
-    Order.objects.update(attention=Attention.PAYMENT_LOST)
-    let_deadlines_pass()
-    store_away(settings)
-    assert tasks.expire_overdue() == 0
-    order = Order.objects.get()
-    assert (order.status, order.attention) == (OrderStatus.AWAITING_PAYMENT, Attention.PAYMENT_LOST)
-    assert press_pay(signed_in(buyer), order.number).json()["code"] == "record_lost"
 
 
 @pytest.mark.slow
