@@ -91,7 +91,7 @@ def restart_with(journey: ItemJourney, backup: dict[bytes, bytes]) -> None:
     journey.restart()
 
 
-def test_a_restarted_store_is_unavailable_until_it_was_compared(journey: ItemJourney) -> None:
+def test_a_restarted_and_an_emptied_store_are_unavailable_until_they_were_compared(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     journey.restart()
     assert journey.try_to_reserve() == Outcome.UNAVAILABLE
@@ -99,8 +99,15 @@ def test_a_restarted_store_is_unavailable_until_it_was_compared(journey: ItemJou
     assert ledger.read(item_id=journey.item_id) is None
     assert_watch_repairs(journey, reservations)
     assert journey.try_to_reserve(reservation_id=reservations["ordered"]) == Outcome.ALREADY_RESERVED
-    assert journey.try_to_reserve() == Outcome.RESERVED
+    reservations["after the restart"] = journey.reserved()
     assert tasks.watch_store() == 0
+    # All that became orders is restored from them.
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.flushall()
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
+    assert_watch_repairs(journey, reservations)
+    # A pass whose hold has ended must not make a second reservation with the same id.
+    assert journey.try_to_reserve(reservation_id=reservations["expired"]) == Outcome.HOLD_ENDED
 
 
 def test_the_report_of_the_sale_says_when_an_item_was_compared(journey: ItemJourney) -> None:
@@ -247,16 +254,6 @@ def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(jou
     assert ledger.read(item_id=item.pk) is not None
 
 
-def test_an_emptied_store_is_restored_from_the_orders(journey: ItemJourney) -> None:
-    reservations = orders_in_every_state(journey)
-    intake.drain_once(item_id=journey.item_id)
-    journey.client.flushall()
-    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
-    assert_watch_repairs(journey, reservations)
-    # A pass whose hold has ended must not make a second reservation with the same id.
-    assert journey.try_to_reserve(reservation_id=reservations["expired"]) == Outcome.HOLD_ENDED
-
-
 LOST = ["item", "buyers", "holds", "outbox", "item outbox", "item holds", "buyers holds", "holds outbox", "ops"]
 
 
@@ -276,9 +273,9 @@ def test_after_any_loss_of_keys_all_that_remains_is_kept(journey: ItemJourney) -
     assert journey.try_to_reserve() == Outcome.RESERVED
 
 
-def small_item(journey: ItemJourney, quantity: int) -> ItemJourney:
+def small_item(journey: ItemJourney, quantity: int, name: str = "oolong") -> ItemJourney:
     """Another item on the same store, at most two units per buyer."""
-    return ItemJourney(journey.own_store, other_item(quantity=quantity, per_buyer_max=2))
+    return ItemJourney(journey.own_store, other_item(name, quantity=quantity, per_buyer_max=2))
 
 
 def test_a_restored_backup_resells_nothing(journey: ItemJourney) -> None:
@@ -345,28 +342,28 @@ def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney)
     assert journey.is_clean()
 
 
-@pytest.mark.parametrize("lost", [[], ["ops"], ["item"], ["item", "ops"], ["item", "ops", "holds", "buyers", "outbox"]])
-def test_added_units_that_were_bought_stay_though_the_process_died_in_the_change(
-    journey: ItemJourney, lost: list[str]
-) -> None:
+def test_added_units_that_were_bought_stay_though_the_process_died_in_the_change(journey: ItemJourney) -> None:
     """The store has added the units, PostgreSQL does not know it, the units are bought, and the store restarts."""
-    item = small_item(journey, quantity=2)
-    with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        item.change(SaleChange.Kind.ADD_UNITS, units=2)
-    for units in (2, 1):
-        item.paid(units=units)
-    if lost:
-        item.client.delete(*(getattr(item.keys, name) for name in lost))
-    item.restart()
-    assert tasks.watch_store() == 2
-    assert SaleChange.objects.get().status == SaleChange.Status.APPLIED
+    items = {}
+    for lost in ("", "ops", "item", "item ops", "item ops holds buyers outbox"):
+        items[lost] = item = small_item(journey, quantity=2, name=f"lost-{lost.replace(' ', '-')}")
+        with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            item.change(SaleChange.Kind.ADD_UNITS, units=2)
+        for units in (2, 1):
+            item.paid(units=units)
+        if lost:
+            item.client.delete(*(getattr(item.keys, name) for name in lost.split()))
+    journey.restart()
+    assert tasks.watch_store() == 1 + len(items)
+    assert {change.status for change in SaleChange.objects.all()} == {SaleChange.Status.APPLIED}
     journal.sweep_changes()
-    assert (item.item()["quantity"], *item.counters()) == ("4", "1", "0", "3")
-    assert SaleItem.objects.get(pk=item.item_id).quantity == 4
-    assert item.is_clean()
-    assert item.try_to_reserve() == Outcome.RESERVED
-    item.change(SaleChange.Kind.ADD_UNITS, units=1)
-    assert item.item()["quantity"] == "5"
+    for lost, item in items.items():
+        assert (item.item()["quantity"], *item.counters()) == ("4", "1", "0", "3"), lost
+        assert SaleItem.objects.get(pk=item.item_id).quantity == 4, lost
+        assert item.is_clean(), lost
+        assert item.try_to_reserve() == Outcome.RESERVED, lost
+        item.change(SaleChange.Kind.ADD_UNITS, units=1)
+        assert item.item()["quantity"] == "5", lost
 
 
 def test_a_change_that_only_the_store_knows_of_is_finished_and_nothing_is_rebuilt(journey: ItemJourney) -> None:
@@ -402,9 +399,12 @@ def test_a_withdrawal_that_the_orders_contradict_is_decided_again(journey: ItemJ
     assert item.is_clean()
 
 
-def test_an_item_with_an_unreadable_hold_or_count_of_a_buyer_is_rebuilt(journey: ItemJourney) -> None:
+def test_an_item_with_unreadable_or_wrong_values_is_rebuilt(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
-    intake.drain_once(item_id=journey.item_id)
+    for field, value in (("held", "9"), ("sold", "1"), ("left", "20"), ("quantity", "21"), ("closes_ms", "1")):
+        journey.client.hset(journey.keys.item, field, value)
+        assert_reconcile_repairs(journey, reservations)
+        assert journey.item()[field] != value
     for damage in ("nonsense", "held:7:x:1", "held:7:1"):
         journey.client.hset(journey.keys.holds, str(reservations["paid"]), damage)
         assert_reconcile_repairs(journey, reservations)
@@ -413,11 +413,7 @@ def test_an_item_with_an_unreadable_hold_or_count_of_a_buyer_is_rebuilt(journey:
     buyer_id = journey.order(reservations["ordered"]).buyer_id
     journey.client.hset(journey.keys.buyers, str(buyer_id), "1.5")
     assert_reconcile_repairs(journey, reservations)
-
-
-def test_fields_that_are_no_ids_stop_neither_the_reconcile_nor_the_audit(journey: ItemJourney) -> None:
-    reservations = orders_in_every_state(journey)
-    intake.drain_once(item_id=journey.item_id)
+    # Fields that are no ids stop neither the reconcile nor the audit.
     for key in ("holds", "ops"):
         nonsense = dict.fromkeys((b"no-uuid", b"\xff\xfe"), "held:7:1:1767226500012")
         journey.client.hset(getattr(journey.keys, key), mapping=nonsense)
@@ -474,14 +470,6 @@ def test_a_store_that_is_away_is_asked_once_and_not_for_each_item(journey: ItemJ
         assert asked.call_count == 1
     finally:
         journey.own_store.start()
-
-
-def test_an_item_with_wrong_counters_or_terms_is_rebuilt(journey: ItemJourney) -> None:
-    reservations = orders_in_every_state(journey)
-    for field, value in (("held", "9"), ("sold", "1"), ("left", "20"), ("quantity", "21"), ("closes_ms", "1")):
-        journey.client.hset(journey.keys.item, field, value)
-        assert_reconcile_repairs(journey, reservations)
-        assert journey.item()[field] != value
 
 
 def test_killed_at_any_step_it_is_unavailable_and_the_next_attempt_goes_on(journey: ItemJourney) -> None:
