@@ -23,19 +23,12 @@ from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
-# Fewer rows than a page of a list has, and more.
-FEW, MANY = 12, 40
-LISTS = {
-    ORDERS: ["", "?status__exact=completed", "?q=demo", "?q=A"],
-    LOOK_AT: ["?todo=all", "?q=demo"],
-    MAILS: ["", "?state=sent", "?q=demo", "?kind__exact=paid"],
-    EVENTS: ["", "?applied=yes", "?q=1"],
-    "/admin/shop/product/": ["", "?q=tray", "?stock=low"],
-    "/admin/shop/variant/": ["", "?q=tray", "?stock=low"],
-    "/admin/shop/stockchange/": ["", "?kind__exact=sold", "?q=MANY-1"],
-    "/admin/shop/customer/": ["", "?q=demo"],
-}
-ADDRESSES = [path + query for path, queries in LISTS.items() for query in queries]
+FEW, MANY = 12, 20
+ADDRESSES = [
+    *(ORDERS, f"{ORDERS}?q=demo", f"{LOOK_AT}?todo=all", MAILS, f"{MAILS}?q=demo", f"{EVENTS}?q=1"),
+    *("/admin/shop/product/", "/admin/shop/variant/?q=tray", "/admin/shop/stockchange/?q=MANY-1"),
+    *("/admin/shop/customer/", "/admin/shop/customer/?q=demo"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,7 +46,6 @@ def test_no_list_needs_more_statements_for_more_rows(client: Client) -> None:
     load_orders(MANY)
     Order.objects.update(attention=Attention.PAID_TWICE)
     assert {address: statements(client, address) for address in ADDRESSES} == few
-    assert statements(client, f"{ORDERS}?p=2") == few[ORDERS]
 
 
 def found(client: Client, path: str, text: str) -> set[Any]:
@@ -189,12 +181,13 @@ def test_a_long_list_is_counted_up_to_a_bound(
     client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     load_orders(MANY)
-    monkeypatch.setattr(admin_base, "LISTED_MAX", 30)
+    monkeypatch.setattr(admin_base, "LISTED_MAX", 12)
+    monkeypatch.setattr(admin_base.ModelAdmin, "list_per_page", 10)
     listed = client.get(ORDERS).context["cl"]
-    assert listed.result_count == 30
+    assert listed.result_count == 12
     assert listed.paginator.num_pages == 2
     assert client.get(f"{ORDERS}?p=3").status_code == 302
     with django_assert_max_num_queries(20) as queries:
         client.get(ORDERS)
     counts = [query["sql"] for query in queries.captured_queries if "COUNT(" in query["sql"]]
-    assert any("LIMIT 30" in sql for sql in counts)
+    assert any("LIMIT 12" in sql for sql in counts)

@@ -1,7 +1,6 @@
 """Staff read orders, payments and mails, and change orders by actions; nobody can edit or delete one."""
 
 import re
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +10,6 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 from pytest_django import Settings
 
 from orders.admin import LABELS
@@ -93,52 +91,24 @@ def test_amount_and_reference_are_kept_with_the_payment_or_neither_is(
     assert LogEntry.objects.count() == 1
 
 
-def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Order) -> None:
-    Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    response = client.post(ORDERS, received(order))
-    assert messages_on(response) == [
-        "1 order was not marked as paid: it was not awaiting payment, its deadline had passed, its amount had changed, "
-        f"or its address has had its purchase. ({order.shown_code})"
-    ]
+def test_staff_cannot_add_edit_or_delete_an_order_nor_see_one_without_permission(client: Client, order: Order) -> None:
+    assert client.get(f"{ORDERS}add/").status_code == 403
+    assert client.post(f"{ORDERS}{order.pk}/change/", {"status": "paid"}).status_code == 403
+    assert client.post(f"{ORDERS}{order.pk}/delete/", {"post": "yes"}).status_code == 403
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-
-
-def test_cancelling_asks_first_and_puts_the_units_back_on_sale(client: Client, order: Order, item: SaleItem) -> None:
-    response = client.post(ORDERS, chosen("cancel_orders", order))
-    assert "Cancel 1 order?" in response.content.decode()
-    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-    response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
-    assert messages_on(response) == ["1 order is cancelled."]
-    assert status_of(order) == OrderStatus.CANCELLED
-    assert left_held_sold(item) == (5, 0, 0)
-    assert SaleItem.objects.get().taken == 0
-
-
-def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
-    client: Client, order: Order, settings: Settings
-) -> None:
-    store_away(settings)
-    response = client.post(ORDERS, received(order))
-    assert messages_on(response) == ["1 order is now paid."]
-    assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
-
-
-def test_staff_without_permission_see_no_orders_payments_or_mails(client: Client, order: Order) -> None:
     client.force_login(User.objects.create_user("packer", is_staff=True))
     for page in (ORDERS, LOOK_AT, EVENTS, MAILS):
         assert client.get(page).status_code == 403, page
 
 
-def test_staff_cannot_add_edit_or_delete_an_order(client: Client, order: Order) -> None:
-    assert client.get(f"{ORDERS}add/").status_code == 403
-    assert client.post(f"{ORDERS}{order.pk}/change/", {"status": "paid"}).status_code == 403
-    assert client.post(f"{ORDERS}{order.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-
-
-def test_a_paid_order_is_shipped_and_then_completed_and_the_history_says_by_whom(client: Client, order: Order) -> None:
-    number = order.shown_code
+def test_a_paid_order_is_shipped_and_then_completed_and_the_history_says_by_whom(
+    client: Client, order: Order, settings: Settings
+) -> None:
+    number, healthy = order.shown_code, settings.CACHES
+    # A payment is recorded while the store is down, too.
+    store_away(settings)
     client.post(ORDERS, received(order))
+    settings.CACHES = healthy
     for action, words in (
         ("cancel_orders", f"1 order was not cancelled: it was not awaiting payment. ({number})"),
         ("complete_orders", f"1 order was not marked as completed: it is not shipped yet. ({number})"),
@@ -173,28 +143,14 @@ def test_a_refund_asks_first_and_keeps_the_units_sold_unless_staff_say_otherwise
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units stay sold."
 
 
-def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client, order: Order, item: SaleItem) -> None:
-    client.post(ORDERS, received(order))
-    client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
-    assert status_of(order) == OrderStatus.REFUND_DUE
-    assert left_held_sold(item) == (5, 0, 0)
-    assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
-
-
-def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order) -> None:
-    page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
-    assert "1 of the selected orders is not paid and will not change." in page
-    assert 'name="units_back"' not in page
-    response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
-    assert messages_on(response) == [f"1 order was not refunded: it is not paid. ({order.shown_code})"]
-
-
 def test_a_refund_takes_the_orders_that_its_page_said_it_would(
     client: Client, order: Order, buyer: User, item: SaleItem
 ) -> None:
     (paid,) = make_orders(1, buyer=buyer, item=item)
     page = client.post(ORDERS, chosen("refund_orders", order, paid)).content.decode()
     assert "1 of the selected orders is not paid and will not change." in page
+    response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
+    assert messages_on(response) == [f"1 order was not refunded: it is not paid. ({order.shown_code})"]
     # The other one is paid while somebody reads the page.
     client.post(ORDERS, received(order))
     posted = re.findall(r'name="_selected_action" value="(\d+)"', page)
@@ -224,14 +180,14 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
     User.objects.filter(pk=order.reserved_by).update(email="buyer@example.com")
     send_webhook(provider_message(payment))
     send_webhook({**provider_message(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
-    for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
+    for query, count in (({"applied": "no"}, 1), ({"applied": "yes"}, 1)):
         assert client.get(EVENTS, query).context["cl"].result_count == count, query
     assert "waiting for its payment" in client.get(EVENTS).content.decode()
     known, unknown = (f"{EVENTS}{event.pk}/change/" for event in PaymentEvent.objects.order_by("pk"))
     for page in (EVENTS, known):
         assert f'<a href="{ORDERS}{order.pk}/change/"' in client.get(page).content.decode()
     assert client.get(unknown).status_code == 200
-    for query, count in (({}, 1), ({"state": "due"}, 1), ({"state": "sent"}, 0), ({"q": "buyer"}, 1)):
+    for query, count in (({"state": "due"}, 1), ({"state": "sent"}, 0), ({"q": "buyer"}, 1)):
         assert client.get(MAILS, query).context["cl"].result_count == count, query
     assert client.get(f"{MAILS}{Mail.objects.get().pk}/change/").status_code == 200
     for page_of in (EVENTS, MAILS):
@@ -264,16 +220,14 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_r
 def test_orders_that_need_a_person_ring_and_the_others_can_still_be_read(
     client: Client, order: Order, buyer: User, item: SaleItem
 ) -> None:
-    rest = set(Attention) - set(ATTENTION_TO_DO)
-    for codes, metric, bell in ((rest, "0.0", ""), (Attention, f"{len(ATTENTION_TO_DO)}.0", str(len(ATTENTION_TO_DO)))):
-        Order.objects.exclude(pk=order.pk).delete()
-        for code, other in zip(codes, make_orders(len(codes), buyer=buyer, item=item), strict=True):
-            Order.objects.filter(pk=other.pk).update(attention=code)
-        assert badge() == bell
-        assert f"stampede_orders_needing_attention {metric}" in client.get("/metrics").text
+    rest, ringing = set(Attention) - set(ATTENTION_TO_DO), len(ATTENTION_TO_DO)
+    for code, other in zip(Attention, make_orders(len(Attention), buyer=buyer, item=item), strict=True):
+        Order.objects.filter(pk=other.pk).update(attention=code)
+    assert badge() == str(ringing)
+    assert f"stampede_orders_needing_attention {ringing}.0" in client.get("/metrics").text
     for todo, listed in (({}, set(ATTENTION_TO_DO)), ({"todo": "no"}, rest), ({"todo": "all"}, set(Attention))):
         assert {row.attention for row in client.get(LOOK_AT, todo).context["cl"].result_list} == listed, todo
-    for attention in Attention:
+    for attention in (Attention.REFUND_FAILS, Attention.LATE_PAYMENT_KEPT):
         Order.objects.filter(pk=order.pk).update(attention=attention)
         rings = attention in ATTENTION_TO_DO
         answer = client.get(f"{ORDERS}{order.pk}/change/")

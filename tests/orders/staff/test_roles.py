@@ -1,5 +1,7 @@
 """The groups of `manage.py staff_roles`: what each role may do, and what it may not."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
@@ -10,6 +12,7 @@ from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Refund
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
+from tests.steps.buying import ADDRESS, GUEST
 from tests.steps.staff import ORDERS, admin_page, control_page, employee
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +42,7 @@ def step_of(order: Order, step: str) -> str:
     return reverse("admin:orders_order_step", args=[order.pk, step])
 
 
-def test_a_packer_ships_and_cannot_refund(client: Client, paid: Order) -> None:
+def test_a_packer_ships_and_adds_notes_and_cannot_refund(client: Client, paid: Order) -> None:
     signed_in_as(client, "Warehouse")
     for step in set(STEPS) - {"ship", "complete"}:
         assert client.post(step_of(paid, step), {"amount": "19.00"}).status_code == 403, step
@@ -48,14 +51,21 @@ def test_a_packer_ships_and_cannot_refund(client: Client, paid: Order) -> None:
     page = client.get(admin_page(paid)).content.decode()
     assert step_of(paid, "ship") in page
     assert step_of(paid, "refund") not in page
+    assert client.post(f"{ORDERS}{paid.pk}/address/", ADDRESS).status_code == 403
     client.post(step_of(paid, "ship"), {"carrier": "SF"})
     client.post(step_of(paid, "complete"))
+    client.post(f"{ORDERS}{paid.pk}/notes/", {"note_id": uuid4(), "text": "The box is dented."})
+    assert paid.notes.count() == 1
     paid.refresh_from_db()
     assert (paid.status, paid.carrier) == (OrderStatus.COMPLETED, "SF")
 
 
-def test_support_refunds_and_changes_no_sale(client: Client, paid: Order, item: SaleItem) -> None:
+def test_support_refunds_and_corrects_addresses_and_changes_no_sale(
+    client: Client, paid: Order, item: SaleItem
+) -> None:
     signed_in_as(client, "Support")
+    assert client.post(f"{ORDERS}{paid.pk}/address/", ADDRESS).status_code == 302
+    assert paid.shipping_address.name == ADDRESS["name"]
     assert client.get(step_of(paid, "refund")).status_code == 200
     assert client.get(control_page(item, SaleChange.Kind.PAUSE)).status_code == 403
     assert client.get(reverse("admin:seckill_sale_check_before_opening", args=[item.sale_id])).status_code == 403
@@ -82,8 +92,11 @@ def test_a_right_to_correct_addresses_makes_no_superuser_and_sets_no_password(
 def test_these_roles_change_nothing(client: Client, paid: Order, item: SaleItem, role: str) -> None:
     me = signed_in_as(client, role)
     assert all(name.split(".")[1].startswith("view_") for name in me.get_all_permissions())
-    assert client.get(admin_page(paid)).status_code == 200
+    page = client.get(admin_page(paid)).content.decode()
+    assert not any(step_of(paid, step) in page for step in STEPS)
     assert client.get(admin_page(item.sale)).status_code == 200
+    for path, form in (("address", ADDRESS), ("email", {"email": GUEST})):
+        assert client.post(f"{ORDERS}{paid.pk}/{path}/", form).status_code == 403
     assert client.post(step_of(paid, "ship")).status_code == 403
     assert client.get("/admin/shop/customer/").status_code == (403 if role == "Analyst" else 200)
 
