@@ -4,7 +4,9 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from altcha import Challenge, Payload, solve_challenge
+from django.conf import LazySettings
 from django.contrib.auth.models import User
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from seckill.models import Sale, SaleItem
@@ -47,6 +49,12 @@ def solved(challenge: dict[str, Any]) -> str:
 
 def proof_for(item: SaleItem, user: User) -> str:
     return solved(ask_challenge(item, user).json())
+
+
+def replace_key(settings: LazySettings | Settings) -> None:
+    """The shop has a new SECRET_KEY, and knows the former one."""
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, of more than fifty characters, as Django asks for"
 
 
 def confirmed(user: User, email: str = "") -> User:

@@ -1,7 +1,6 @@
 """Invoices are documents: frozen rows with numbers without gaps, each refund with a credit note."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
@@ -157,11 +156,11 @@ def number_and_die() -> None:
 
 def test_payments_and_numberings_at_once_make_one_row_of_numbers(item: SaleItem) -> None:
     SaleItem.objects.update(quantity=None)
-    payments = [payment_of(order) for order in make_unpaid(item, 8)]
+    payments = [payment_of(order) for order in make_unpaid(item, 5)]
     work: list[Callable[[], object]] = [partial(send_webhook, message(payment)) for payment in payments]
-    at_once([*work, *[number_waiting] * 4])
+    at_once([*work, *[number_waiting] * 3])
     number_waiting()
-    assert numbers() == list(range(1, 9))
+    assert numbers() == list(range(1, 6))
 
 
 def make_unpaid(item: SaleItem, count: int) -> list[Order]:
@@ -218,17 +217,6 @@ def deliver_refunds(order: Order) -> None:
     for refund in Refund.objects.filter(order=order, status=Refund.Status.DUE):
         assert refund.payment is not None
         send_webhook(message(refund.payment, "refund_paid", refund=str(refund.pk), amount_minor=refund.amount_minor))
-
-
-def test_a_refund_that_fails_after_all_is_corrected_too(order: Order) -> None:
-    payment = pay(order)
-    refund = refund_part(order, 500)
-    deliver_refunds(order)
-    failed = message(payment, "refund_failed", refund=str(refund.pk))
-    for _ in range(2):
-        send_webhook(failed)
-    kinds = list(Document.objects.order_by("pk").values_list("kind", "total_minor"))
-    assert kinds == [("invoice", 1900), ("credit_note", 500), ("debit_note", 500)]
 
 
 @pytest.fixture
@@ -298,7 +286,9 @@ def test_a_debit_note_cancels_just_what_its_credit_note_said(order: Order) -> No
     payment = pay(order)
     first, second = refund_part(order, 1000), refund_part(order, 1000)
     deliver_refunds(order)
-    send_webhook(message(payment, "refund_failed", refund=str(second.pk)))
+    failed = message(payment, "refund_failed", refund=str(second.pk))
+    for _ in range(2):
+        send_webhook(failed)
     credit, debit = Document.objects.filter(refund=second).order_by("pk")
     assert (debit.kind, debit.contents) == ("debit_note", credit.contents)
     # What it gave back can be credited again.
@@ -332,32 +322,29 @@ def test_orders_of_the_release_before_get_their_documents(buyer: User, item: Sal
     assert {it.order_id for it in Document.objects.all()} == {order.pk for order in (*sold, refunded)}
 
 
-def test_staff_open_print_and_export_documents(client: Client, order: Order, shop_manager: User) -> None:
+def test_staff_open_print_and_export_documents(as_manager: Client, order: Order) -> None:
     pay(order)
     tasks.write_invoices()
-    client.force_login(shop_manager)
-    url = DOCUMENTS
+    client, url = as_manager, DOCUMENTS
     document = Document.objects.get()
-    assert "INV-000001" in client.get(url).content.decode()
-    assert "INV-000001" in client.get(url, {"q": "inv-1"}).content.decode()
-    assert "INV-000001" in client.get(url, {"q": order.shown_code}).content.decode()
-    assert "INV-000001" not in client.get(url, {"q": "INV-2"}).content.decode()
+    for query, count in (
+        ({"q": "inv-1"}, 1),
+        ({"q": order.shown_code}, 1),
+        ({"q": "INV-2"}, 0),
+        # The days of a month are chosen as in the list of orders.
+        ({"issued_at_to_0": "2025-10-31"}, 0),
+    ):
+        assert client.get(url, query).context["cl"].result_count == count, query
     page = client.get(f"{url}{document.pk}/change/").content.decode()
     assert f"{url}{document.pk}/print/" in page
     printed = client.get(f"{url}{document.pk}/print/").content.decode()
     assert "Invoice INV-000001" in printed
     assert "Li Lei" in printed
     assert client.get(f"{url}{document.pk}/pdf/").content.startswith(b"%PDF-")
-    table = client.post(f"{url}export/", {"format": "0"})
-    assert b"INV-000001" in table.content
-    assert b"19.00" in table.content
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM orders_document")
-        assert cursor.fetchone() == (1,)
 
 
 def test_the_table_of_documents_names_the_buyer_whom_the_invoice_names(
-    client: Client, item: SaleItem, order: Order, shop_manager: User
+    as_manager: Client, item: SaleItem, order: Order
 ) -> None:
     company = order_of(item, new_buyers(1)[0])
     ShippingAddress.objects.create(order=company, **ADDRESS)
@@ -366,27 +353,7 @@ def test_the_table_of_documents_names_the_buyer_whom_the_invoice_names(
     for one in (order, company):
         pay(one)
     tasks.write_invoices()
-    client.force_login(shop_manager)
-    rows = {row["order"]: (row["buyer"], row["vat_number"]) for row in exported(client, DOCUMENTS)}
-    assert rows == {order.shown_code: ("Li Lei", ""), company.shown_code: ("Tea Import Ltd", "DE123456789")}
-
-
-def test_staff_list_and_export_the_documents_of_a_past_month(
-    client: Client, item: SaleItem, shop_manager: User
-) -> None:
-    # Given documents of the first and the last second of October, and one of November
-    october, november = (datetime(2025, month, 1, tzinfo=timezone.get_current_timezone()) for month in (10, 11))
-    times = [october, november - timedelta(seconds=0.5), november]
-    for number, (one, at) in enumerate(zip(new_buyers(3), times, strict=True), start=1):
-        order = order_of(item, one)
-        pay(order)
-        Document.objects.filter(order=order).update(number=number, issued_at=at)
-    client.force_login(shop_manager)
-    # Then a month can be had, and a part of its days
-    query = "?issued_at_from_0=2025-10-01&issued_at_from_1=&issued_at_to_0=2025-10-31&issued_at_to_1="
-    assert client.get(f"{DOCUMENTS}{query}").context["cl"].result_count == 2
-    assert [row["number"] for row in exported(client, DOCUMENTS, query)] == ["INV-000001", "INV-000002"]
-    (row,) = exported(client, DOCUMENTS, f"{query}12:00")
-    assert row["number"] == "INV-000001"
-    (row,) = exported(client, DOCUMENTS, query.replace("from_1=", "from_1=12:00"))
-    assert row["number"] == "INV-000002"
+    rows = {row["order"]: row for row in exported(as_manager, DOCUMENTS)}
+    buyers = {code: (row["buyer"], row["vat_number"]) for code, row in rows.items()}
+    assert buyers == {order.shown_code: ("Li Lei", ""), company.shown_code: ("Tea Import Ltd", "DE123456789")}
+    assert {"INV-000001", "19.00"} <= set(rows[order.shown_code].values())

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -87,12 +86,9 @@ def test_a_form_that_is_not_known_to_be_the_shops_is_asked_about(shopper: Client
     token = shopper.cookies["csrftoken"].value
     shopper.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2", "csrfmiddlewaretoken": token})
     assert CartLine.objects.get().units == 2
-
-
-def test_an_old_browser_that_sends_its_origin_is_believed(shopper: Client) -> None:
-    goods("tea")
+    # An old browser that sends its origin is believed.
     shopper.post("/cart/add/", {"sku": "SKU-tea"}, headers={"Origin": "http://testserver"})
-    assert CartLine.objects.get().units == 1
+    assert CartLine.objects.get().units == 3
 
 
 def test_a_hostile_form_adds_nothing(shopper: Client) -> None:
@@ -191,16 +187,3 @@ def test_a_full_cart_takes_no_other_product(shopper: Client) -> None:
     assert answer.status_code == 302
     assert "Your cart is full" in text_of(shopper)
     assert CartLine.objects.count() == LINES_MAX
-
-
-def test_too_many_changes_from_one_address_have_to_wait(shopper: Client, settings: LazySettings) -> None:
-    settings.CART_LIMIT = "2/minute"
-    tea = goods("tea")
-    add_to_cart(shopper, "tea", 1)
-    change(shopper, **{f"units-{tea.pk}": "2"})
-    answer = shopper.post(
-        "/cart/change/", {"csrfmiddlewaretoken": shopper.cookies["csrftoken"].value, f"units-{tea.pk}": "3"}
-    )
-    assert answer.status_code == 429
-    assert 50 < int(answer["Retry-After"]) <= 60
-    assert CartLine.objects.get().units == 2

@@ -54,11 +54,8 @@ def test_each_of_the_three_counts_alone(buyer: User) -> None:
     assert attempts(9, cookie=device, by_device="2/minute") == 2
     assert attempts(9, cookie=device, address="198.51.100.2", by_device="2/minute") == 0
     assert attempts(9, by_device="2/minute") == 9
-
-
-def test_the_64_network_of_ipv6_is_one(buyer: User) -> None:
-    through = sum(attempts(1, address=f"2001:db8::{number:x}", by_network="3/minute") for number in range(1, 20))
-    assert through == 3
+    # The network of an address of IPv6 has 64 bits.
+    assert sum(attempts(1, address=f"2001:db8::{number:x}", by_network="3/minute") for number in range(1, 9)) == 3
 
 
 def test_many_accounts_of_one_network_cannot_take_and_cancel_in_turn(item: SaleItem, settings: LazySettings) -> None:

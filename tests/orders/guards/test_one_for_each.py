@@ -31,7 +31,7 @@ from shop.models import Product
 from tests.processes import wait_until
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import ADDRESS, let_deadlines_pass, new_buyers, order_of, signed_in, status_of, with_address
-from tests.steps.guarding import guarded_by
+from tests.steps.guarding import guarded_by, replace_key
 from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import make_due, message, payment_of, press_pay, send_webhook
 from tests.steps.shop import make_item
@@ -67,16 +67,13 @@ def test_one_address_is_one_however_it_is_written() -> None:
     assert address_text(ADDRESS) != address_text({**ADDRESS, "line2": "Flat 2"})
 
 
-@pytest.mark.parametrize(
-    ("changes", "others"),
-    [
+def test_homes_whose_numbers_are_divided_elsewhere_are_two() -> None:
+    for changes, others in (
         ({"line1": "阳光小区1-11-2"}, {"line1": "阳光小区11-1-2"}),
         ({"line1": "Road 1", "line2": "2"}, {"line1": "Road 12"}),
         ({"line1": "Road 1", "city": "", "postcode": "20005"}, {"line1": "Road 12", "city": "", "postcode": "0005"}),
-    ],
-)
-def test_homes_whose_numbers_are_divided_elsewhere_are_two(changes: dict[str, str], others: dict[str, str]) -> None:
-    assert address_text(ADDRESS | changes) != address_text(ADDRESS | others)
+    ):
+        assert address_text(ADDRESS | changes) != address_text(ADDRESS | others), changes
 
 
 def test_signs_between_two_numbers_unseen_signs_and_the_groups_of_a_postcode_do_not_count() -> None:
@@ -89,7 +86,7 @@ def test_signs_between_two_numbers_unseen_signs_and_the_groups_of_a_postcode_do_
 
 
 def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
-    item: SaleItem, buyer: User, rival: User
+    item: SaleItem, buyer: User, rival: User, client: Client
 ) -> None:
     guarded_by(item, one_per_address=True)
     first, second = order_to(item, buyer), order_to(item, rival, line1=SAME_ADDRESS["line1"])
@@ -99,25 +96,19 @@ def test_the_second_order_to_an_address_is_refused_before_it_costs_anything(
     assert not second.payments.exists()
     answer_counts.write(second=int(timezone.now().timestamp()))
     assert sale_report(item).refused == {"one_per_address": 1}
+    client.force_login(rival)
+    page = client.post(f"/zh-hans/orders/{second.number}/pay/", follow=True).content.decode()
+    assert "每个收货地址限购一次" in page
     # With another address it goes on.
     assert store_address(order_id=second.pk, values={**ADDRESS, "line1": "9 Other Road"})
     assert start(second) is StartOutcome.OPENED
 
 
-def test_the_page_says_so_in_the_buyers_language(item: SaleItem, buyer: User, rival: User, client: Client) -> None:
-    guarded_by(item, one_per_address=True)
-    first, second = order_to(item, buyer), order_to(item, rival)
-    start(first)
-    client.force_login(rival)
-    page = client.post(f"/zh-hans/orders/{second.number}/pay/", follow=True).content.decode()
-    assert "每个收货地址限购一次" in page
-
-
 def test_of_many_orders_to_one_address_at_once_one_can_be_paid(item: SaleItem) -> None:
     guarded_by(item, one_per_address=True)
-    orders = [order_to(item, who) for who in new_buyers(8)]
+    orders = [order_to(item, who) for who in new_buyers(5)]
     outcomes = at_once([partial(start, order) for order in orders])
-    assert sorted(outcomes) == sorted([StartOutcome.OPENED] + [StartOutcome.ADDRESS_TAKEN] * 7)
+    assert sorted(outcomes) == sorted([StartOutcome.OPENED] + [StartOutcome.ADDRESS_TAKEN] * 4)
 
 
 def test_an_order_that_ended_leaves_its_address_to_the_next(item: SaleItem, buyer: User, rival: User) -> None:
@@ -284,11 +275,6 @@ def test_an_address_that_its_order_gives_up_at_the_same_moment_goes_to_the_one_w
     assert asked.result(timeout=30) is StartOutcome.OPENED
 
 
-def replace_key(settings: LazySettings) -> None:
-    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
-    settings.SECRET_KEY = "another key, of more than fifty characters, as Django asks for"
-
-
 def test_after_a_new_secret_key_an_address_that_had_its_purchase_is_still_known(
     item: SaleItem, buyer: User, rival: User, stranger: User, as_manager: Client, settings: LazySettings
 ) -> None:
@@ -303,17 +289,6 @@ def test_after_a_new_secret_key_an_address_that_had_its_purchase_is_still_known(
     lifecycle.cancel(order_id=first.pk)
     assert start(second) is StartOutcome.OPENED
     assert start(third) is StartOutcome.ADDRESS_TAKEN
-
-
-def test_after_a_new_secret_key_an_address_whose_order_ended_can_be_had(
-    item: SaleItem, buyer: User, rival: User, stranger: User, settings: LazySettings
-) -> None:
-    guarded_by(item, one_per_address=True)
-    first, second, third = order_to(item, buyer), order_to(item, rival), order_to(item, stranger)
-    start(first)
-    lifecycle.cancel(order_id=first.pk)
-    replace_key(settings)
-    assert [start(second), start(third)] == [StartOutcome.OPENED, StartOutcome.ADDRESS_TAKEN]
 
 
 def test_after_a_new_secret_key_a_card_that_had_its_purchase_is_still_known(

@@ -91,15 +91,6 @@ def test_a_place_is_nobody_elses(item: SaleItem, rival: User, stranger: User) ->
         assert signed_in(rival).delete(f"/api/v1/reservations/{unknown}/").status_code == 404
 
 
-def test_a_place_that_became_a_hold_is_not_left_but_cancelled(item: SaleItem, buyer: User, rival: User) -> None:
-    place = join(item, rival)
-    lifecycle.cancel(order_id=buyer.orders.get().pk)
-    refused = signed_in(rival).delete(f"/api/v1/reservations/{place}/")
-    assert (refused.status_code, refused.json()["code"]) == (409, "already_reserved")
-    intake.drain_once(item_id=item.pk)
-    assert signed_in(rival).delete(f"/api/v1/reservations/{place}/").json()["code"] == "already_reserved"
-
-
 def test_refusals_have_the_codes_of_a_reservation_or_their_own(item: SaleItem, buyer: User, rival: User) -> None:
     def refusal(of: SaleItem, **body: int) -> tuple[int, str]:
         path, header = f"/api/v1/sale-items/{of.pk}/waiting-list/", f"Pass {pass_for(of, rival)}"
@@ -114,27 +105,12 @@ def test_refusals_have_the_codes_of_a_reservation_or_their_own(item: SaleItem, b
     without = other_item(quantity=1)
     order_of(without, buyer)
     assert refusal(without) == (409, "no_line")
-
-
-def test_units_that_are_left_are_reserved_and_not_waited_for(product: Product, rival: User) -> None:
-    item = make_item(product, waiting_list=True)
+    left = other_item("pot", waiting_list=True)
+    coming = other_item("jug", waiting_list=True, opens_in_seconds=600)
     sweep_lines()
-    assert join_by_api(item, rival).json()["code"] == "units_left"
-
-
-def test_before_the_opening_the_answer_says_when_to_come_back(product: Product, rival: User) -> None:
-    item = make_item(product, waiting_list=True, opens_in_seconds=600)
-    sweep_lines()
-    answer = join_by_api(item, rival)
-    assert (answer.status_code, answer.json()["code"]) == (409, "not_open")
-    assert 590 < int(answer["Retry-After"]) <= 600
-
-
-def test_a_pass_is_needed_and_one_of_this_item(item: SaleItem, product: Product, rival: User) -> None:
-    path = f"/api/v1/sale-items/{item.pk}/waiting-list/"
-    assert APIClient().post(path, {}, format="json").json()["code"] == "pass_missing"
-    other = passes.issue(item_id=item.pk + 1, buyer_id=rival.pk, expires_s=passes.expiry_s())
-    assert join_by_api(item, rival, pass_text=other).json()["code"] == "pass_of_another_item"
+    assert [refusal(left), refusal(coming)] == [(409, "units_left"), (409, "not_open")]
+    assert 590 < int(join_by_api(coming, rival)["Retry-After"]) <= 600
+    assert join_by_api(coming, rival, pass_text=pass_for(left, rival)).json()["code"] == "pass_of_another_item"
 
 
 def test_a_store_that_is_away_is_no_refusal(item: SaleItem, rival: User, settings: LazySettings) -> None:
@@ -206,6 +182,8 @@ def test_the_page_of_a_place_leads_on_to_the_order(item: SaleItem, as_rival: Cli
     place = join(item, rival)
     lifecycle.cancel(order_id=buyer.orders.get().pk)
     assert "Reserved for you" in as_rival.get(f"/reservations/{place}/").content.decode()
+    refused = signed_in(rival).delete(f"/api/v1/reservations/{place}/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_reserved")
     # Too late to leave: the page says what it is now.
     assert as_rival.post(f"/reservations/{place}/", {"leave": "1"}).headers["Location"] == f"/reservations/{place}/"
     intake.drain_once(item_id=item.pk)

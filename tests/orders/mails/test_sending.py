@@ -19,6 +19,7 @@ from pytest_django import Settings
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
+from orders.mails.message import message_of
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
@@ -161,24 +162,19 @@ def test_without_the_cache_a_mail_is_sent_all_the_same(
     assert "Nothing was charged." in text_of(server)
 
 
-@pytest.mark.parametrize(
-    ("status", "is_captured", "says"),
-    [
-        (OrderStatus.REFUND_DUE, False, "We will refund it in full"),
-        (OrderStatus.REFUNDED, False, "We have refunded you."),
-        (OrderStatus.EXPIRED, True, "We are checking availability and will email you"),
-    ],
-)
-def test_an_expiry_that_was_paid_late_says_what_becomes_of_the_money(
-    server: MailServer, make_order: MakeOrder, status: OrderStatus, is_captured: bool, says: str
-) -> None:
+def test_an_expiry_that_was_paid_late_says_what_becomes_of_the_money(make_order: MakeOrder) -> None:
     order = make_order()
-    if is_captured:
-        payment_row(order, Payment.Status.CAPTURED)
-    enqueue_after(order, Mail.Kind.EXPIRED, status=status)
-    tasks.send_mails()
-    assert says in text_of(server)
-    assert "Nothing was charged" not in text_of(server)
+    payment_row(order, Payment.Status.CAPTURED)
+    for status, says in (
+        (OrderStatus.EXPIRED, "We are checking availability and will email you"),
+        (OrderStatus.REFUND_DUE, "We will refund it in full"),
+        (OrderStatus.REFUNDED, "We have refunded you."),
+    ):
+        enqueue_after(order, Mail.Kind.EXPIRED, status=status)
+        message = message_of(only_mail())
+        assert message is not None
+        assert says in str(message.body), status
+        assert "Nothing was charged" not in str(message.body), status
 
 
 def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
@@ -193,17 +189,6 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     assert "so your order stands" in text_of(server)
 
 
-def test_a_refund_names_what_went_back(server: MailServer, make_order: MakeOrder) -> None:
-    order = make_order()
-    payment = payment_row(order, Payment.Status.REFUNDED, amount_minor=3900)
-    refund = Refund.objects.create(
-        order=order, payment=payment, amount_minor=3900, is_surplus=True, status=Refund.Status.REFUNDED
-    )
-    enqueue_after(order, Mail.Kind.REFUNDED, refund=refund, status=OrderStatus.REFUNDED)
-    tasks.send_mails()
-    assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
-
-
 def test_nothing_is_queued_for_buyers_without_an_address(reachable: User, rival: User, make_order: MakeOrder) -> None:
     orders = [make_order(user).pk for user in (rival, reachable, rival)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
@@ -213,11 +198,11 @@ def test_nothing_is_queued_for_buyers_without_an_address(reachable: User, rival:
 
 def test_confirmations_are_sent_first(server: MailServer, make_order: MakeOrder) -> None:
     for kind, status in ((Mail.Kind.EXPIRED, "expired"), (Mail.Kind.REFUNDED, "refunded"), (Mail.Kind.PAID, "paid")):
-        for _ in range(3):
+        for _ in range(2):
             enqueue_after(make_order(), kind, status=status)
-    assert tasks.send_mails() == 9
+    assert tasks.send_mails() == 6
     subjects = [message["Subject"].split(":")[0] for message in server.received]
-    assert subjects == ["Payment received"] * 3 + ["Refund"] * 3 + ["Order expired"] * 3
+    assert subjects == ["Payment received"] * 2 + ["Refund"] * 2 + ["Order expired"] * 2
 
 
 def test_a_confirmation_passes_those_that_are_being_sent(server: MailServer, make_order: MakeOrder) -> None:
@@ -254,22 +239,22 @@ def test_every_kind_of_mail_is_sent() -> None:
 def test_a_task_sends_until_its_time_is_up(
     server: MailServer, make_order: MakeOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    orders = [make_order().pk for _ in range(20)]
+    orders = [make_order().pk for _ in range(5)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
-    assert tasks.send_mails() == 20
+    assert tasks.send_mails() == 5
     assert server.connections == 1
     Mail.objects.update(sent_at=None, next_attempt_at=timezone.now())
-    # The fifth mail takes all of the time.
+    # The third mail takes all of the time.
     real, tried = sending.deliver, count(1)
 
     def deliver(mail: Mail, server: Any) -> Delivery:
-        if next(tried) == 5:
+        if next(tried) == 3:
             time.sleep(1.0)
         return real(mail, server)
 
     monkeypatch.setattr(tasks, "BUDGET_SECONDS", 1.0)
     monkeypatch.setattr(sending, "deliver", deliver)
-    assert 0 < tasks.send_mails() <= 5
+    assert 0 < tasks.send_mails() <= 3
 
 
 def test_a_buyer_without_an_address_any_more_is_noted_and_not_asked_again(
@@ -350,7 +335,7 @@ def test_a_server_that_is_away_counts_against_no_mail(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["CONNECT", "EHLO", "MAIL", "DATA", "END"])
+@pytest.mark.parametrize("command", ["CONNECT", "DATA", "END"])
 def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     server: MailServer, paid: Order, command: str
 ) -> None:
@@ -377,14 +362,6 @@ def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     assert "timed out" in mail.last_error
 
 
-def test_a_mail_is_retried_after_a_broken_connection(server: MailServer, paid: Order) -> None:
-    server.drops_at = "DATA"
-    assert tasks.send_mails() == 0
-    server.drops_at = ""
-    make_due(Mail)
-    assert tasks.send_mails() == 1
-
-
 def test_a_quit_without_an_answer_sends_nothing_twice(server: MailServer, paid: Order) -> None:
     server.silent_at = "QUIT"
     assert tasks.send_mails() == 1
@@ -393,14 +370,14 @@ def test_a_quit_without_an_answer_sends_nothing_twice(server: MailServer, paid: 
 
 
 def test_of_many_workers_one_sends_each_mail(server: MailServer, make_order: MakeOrder) -> None:
-    orders = [make_order().pk for _ in range(20)]
+    orders = [make_order().pk for _ in range(10)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
     counts = at_once([tasks.send_mails] * 4)
     while tasks.send_mails():
         pass
-    assert len(server.received) == 20
-    assert len({message["Message-ID"] for message in server.received}) == 20
-    assert sum(counts) <= 20
+    assert len(server.received) == 10
+    assert len({message["Message-ID"] for message in server.received}) == 10
+    assert sum(counts) <= 10
 
 
 def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(server: MailServer, paid: Order) -> None:

@@ -22,7 +22,6 @@ from shop.accounts import mail_queue
 from shop.models import AccountMail, Product
 from tests.steps.guarding import confirmed
 from tests.steps.shop import goods, make_item
-from tests.steps.staff import customer_page
 
 pytestmark = pytest.mark.django_db
 
@@ -67,15 +66,15 @@ def test_a_buyer_with_a_confirmed_address_presses_one_button(coming: SaleItem, b
     assert sent() == []
 
 
-@pytest.mark.parametrize("name", ["x" * 200, "\u0e01\u0e34" * 100, "Longjing\r\ntea"], ids=["long", "marks", "lines"])
-def test_a_guest_can_ask_for_a_product_with_any_name(client: Client, name: str) -> None:
+def test_a_guest_can_ask_for_a_product_with_any_name(client: Client) -> None:
     variant = goods("cup", units=0)
-    Product.objects.update(name_en=name)
-    page = client.post(f"/reminders/variant/{variant.pk}/", {"email": "li@example.com"})
-    assert page.status_code == 200
-    mail_queue.send_due(seconds_max=10)
-    (question,) = mail.outbox
-    assert question.subject.startswith(f"Please confirm: a mail about “{' '.join(name.split())[:100]}")
+    for number, name in enumerate(("x" * 200, "\u0e01\u0e34" * 100, "Longjing\r\ntea")):
+        Product.objects.update(name_en=name)
+        page = client.post(f"/reminders/variant/{variant.pk}/", {"email": f"li{number}@example.com"})
+        assert page.status_code == 200, name
+        mail_queue.send_due(seconds_max=10)
+        assert mail.outbox[-1].to == [f"li{number}@example.com"]
+        assert mail.outbox[-1].subject.startswith(f"Please confirm: a mail about “{' '.join(name.split())[:100]}")
 
 
 def test_a_guest_confirms_the_address_by_a_button(coming: SaleItem, client: Client) -> None:
@@ -122,9 +121,8 @@ def test_one_click_stops_all_and_needs_neither_cookie_nor_token(
 def test_one_address_gets_at_most_three_reminder_mails_however_it_is_spelled(
     coming: SaleItem, product: Product, settings: LazySettings
 ) -> None:
-    """However many things a stranger names, and however the address is spelled."""
     settings.REMINDER_LIMIT = "100/10minutes"
-    pages = [page_of(coming), *(f"/reminders/variant/{goods(f'cup{n}', units=0).pk}/" for n in range(8))]
+    pages = [page_of(coming), *(f"/reminders/variant/{goods(f'cup{n}', units=0).pk}/" for n in range(4))]
     answers = set()
     for number, path in enumerate(pages):
         browser = Client(REMOTE_ADDR=f"192.0.2.{number}")
@@ -154,14 +152,6 @@ def test_addresses_that_differ_in_a_dot_are_two_people(coming: SaleItem, buyer: 
         Client().post(page_of(coming), {"email": address})
     Client().post(link_in(messages["ab@example.com"].extra_headers["List-Unsubscribe"].strip("<>"), "stop"))
     assert [row.email for row in Reminder.objects.all()] == ["a.b@example.com"]
-
-
-def test_each_of_two_guests_whose_addresses_differ_in_a_dot_is_asked(coming: SaleItem) -> None:
-    for address in ("ab@example.com", "A.B@example.com", "a.b@example.com"):
-        Client().post(page_of(coming), {"email": address})
-    asked = list(AccountMail.objects.order_by("pk").values_list("to", flat=True))
-    assert asked == ["ab@example.com", "a.b@example.com", "a.b@example.com"]
-    assert Reminder.objects.count() == 2
 
 
 def test_an_account_moves_to_an_address_that_differs_in_a_dot_from_another_persons(
@@ -271,28 +261,6 @@ def test_a_reminder_goes_with_the_last_confirmed_address_of_its_account(
     let_sale_come_near(coming)
     assert sent() == []
     assert not Reminder.objects.exists()
-
-
-def test_an_address_that_staff_type_gets_a_reminder_only_once_it_is_confirmed(
-    coming: SaleItem, buyer: User, as_manager: Client
-) -> None:
-    browser = Client()
-    browser.force_login(confirmed(buyer))
-    browser.post(page_of(coming))
-    as_manager.post(customer_page(buyer), {"email": "typed@example.com", "is_active": "on"})
-    let_sale_come_near(coming)
-    assert sent() == []
-
-
-def test_an_account_that_asks_again_with_a_new_address_gets_one_mail(
-    coming: SaleItem, buyer: User, as_buyer: Client
-) -> None:
-    confirmed(buyer)
-    as_buyer.post(page_of(coming))
-    change_address(buyer, "new@example.com")
-    as_buyer.post(page_of(coming))
-    let_sale_come_near(coming)
-    assert [message.to for message in sent()] == [["new@example.com"]]
 
 
 def test_two_reminders_of_an_account_that_come_to_one_address_are_one_mail(coming: SaleItem, buyer: User) -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.models import Reminder
@@ -32,14 +31,6 @@ def test_an_account_with_a_confirmed_address_waits_at_once(coming: SaleItem, buy
     row = Reminder.objects.get()
     assert (row.email, row.user, row.confirmed_at is None) == ("buyer@example.com", buyer, False)
     assert not AccountMail.objects.exists()
-
-
-def test_a_mail_that_a_guest_has_confirmed_is_the_accounts_from_its_call_on(item: SaleItem, buyer: User) -> None:
-    APIClient().post(URL, {"item": item.pk, "email": "Buyer@example.com"})
-    Reminder.objects.update(confirmed_at=timezone.now())
-    assert signed_in(confirmed(buyer)).post(URL, {"item": item.pk}).status_code == 202
-    row = Reminder.objects.get()
-    assert (row.user, row.email) == (buyer, "buyer@example.com")
 
 
 def test_an_account_that_waits_for_as_many_mails_as_one_may_is_refused(
