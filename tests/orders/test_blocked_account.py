@@ -103,7 +103,6 @@ def test_blocking_waits_for_an_order_that_is_being_written(item: SaleItem, buyer
 
 
 def test_blocking_ends_an_order_of_an_item_whose_units_intake_has_just_taken(item: SaleItem, buyer: User) -> None:
-    """Intake has the item and wants the account; blocking wants both as well."""
     first = order_of(item, buyer)
     reserve(item, buyer)
     with in_the_middle(intake, "take", lambda: block(buyer), after=True) as blocking:

@@ -16,10 +16,9 @@ from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from seckill.store.keys import keys_of
-from shop.models import Product
 from shop.times.timestamps import to_ms
 from tests.steps.buying import reserve, signed_in
-from tests.steps.shop import make_item
+from tests.steps.shop import other_item
 from tests.steps.store import counters_of, figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,20 +69,19 @@ def test_the_units_come_back_at_the_deadline_of_the_order(item: SaleItem, buyer:
     assert figures(item)[1:] == (0, 0, 0)
 
 
-def test_a_hold_that_is_shorter_than_the_time_to_pay_is_given_again(product: Product, buyer: User) -> None:
-    hold = timedelta(seconds=settings.SECKILL_PAY_SECONDS_MIN // 2)
-    item = make_item(product, hold_seconds=int(hold.total_seconds()))
-    reserve_long_ago(item, buyer)
-    intake.drain_once(item_id=item.pk)
-    order = Order.objects.get()
-    assert order.expires_at == order.created_at + hold
-
-
-def test_a_hold_with_time_enough_keeps_its_deadline(item: SaleItem, buyer: User) -> None:
+def test_a_hold_with_time_enough_keeps_its_deadline_and_a_short_one_is_given_again(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
     reserve_long_ago(item, buyer, ago=timedelta(seconds=10))
     intake.drain_once(item_id=item.pk)
     order = Order.objects.get()
     assert order.expires_at == order.reserved_at + timedelta(seconds=item.sale.hold_seconds)
+    hold = timedelta(seconds=settings.SECKILL_PAY_SECONDS_MIN // 2)
+    short = other_item(hold_seconds=int(hold.total_seconds()))
+    reserve_long_ago(short, rival)
+    intake.drain_once(item_id=short.pk)
+    order = Order.objects.get(buyer=rival)
+    assert order.expires_at == order.created_at + hold
 
 
 def test_the_status_tells_the_deadline_of_the_order(item: SaleItem, buyer: User) -> None:

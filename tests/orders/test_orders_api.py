@@ -16,7 +16,7 @@ from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.steps.buying import reserve, signed_in
+from tests.steps.buying import make_orders, reserve, signed_in
 from tests.steps.shop import make_item
 from tests.steps.store import store_away
 
@@ -67,12 +67,9 @@ def test_with_the_store_unreachable_an_order_is_still_found(
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
 
-def test_orders_are_listed_for_their_buyer_in_pages(product: Product, buyer: User, rival: User) -> None:
-    item = make_item(product, quantity=100, per_buyer_max=50)
-    for _ in range(25):
-        reserve(item, buyer)
-    reserve(item, rival)
-    intake.drain_once(item_id=item.pk)
+def test_orders_are_listed_for_their_buyer_in_pages(item: SaleItem, buyer: User, rival: User) -> None:
+    make_orders(25, buyer=buyer, item=item)
+    make_orders(1, buyer=rival, item=item)
     client = signed_in(buyer)
     with CaptureQueriesContext(connection) as queries:
         first = client.get("/api/v1/orders/").json()

@@ -28,7 +28,6 @@ from shop.times.timestamps import from_ms, to_ms
 from tests.steps.buying import fill, order_of, wish_of
 from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import goods, make_item
-from tests.steps.store import counters_of
 
 pytestmark = pytest.mark.django_db
 
@@ -133,11 +132,3 @@ def test_of_many_queued_messages_one_does_the_work() -> None:
     assert task() == 1
     with mock.patch.object(queued_tasks, "GAP_SECONDS", 0.0):
         assert task.apply().get() == 1
-
-
-@pytest.mark.parametrize("units", [1, 3])
-def test_moments_survive_the_way_to_milliseconds_and_back(product: Product, units: int) -> None:
-    item = make_item(product, opens_in_seconds=-60 - units / 1000)
-    assert counters_of(item).opens_ms == to_ms(item.sale.opens_at)
-    for ms in (1_767_225_600_001, 1_767_225_600_257, 1_767_225_600_999):
-        assert to_ms(from_ms(ms)) == ms

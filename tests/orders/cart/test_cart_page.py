@@ -51,19 +51,15 @@ def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(shopper: Cl
     assert CartLine.objects.get().units == 5
 
 
-def test_the_cart_says_what_the_page_of_the_product_says_of_the_stock(shopper: Client) -> None:
-    goods("tea", units=3)
+def test_the_cart_says_what_the_page_of_the_product_says_of_the_stock_and_of_taxes(shopper: Client) -> None:
+    tea = goods("tea", units=3)
     goods("cup", units=40)
     add_to_cart(shopper, "tea", 2)
     assert "Only 3 left" in text_of(shopper)
     add_to_cart(shopper, "cup", 1)
-    assert "In stock" in text_of(shopper)
-
-
-def test_the_cart_speaks_of_taxes_only_where_a_price_includes_one(shopper: Client) -> None:
-    tea = goods("tea")
-    add_to_cart(shopper, "tea", 1)
-    assert "Taxes are included." not in text_of(shopper)
+    page = text_of(shopper)
+    assert "In stock" in page
+    assert "Taxes are included." not in page
     Product.objects.filter(pk=tea.product_id).update(tax_rate=TaxRate.objects.create(name="VAT", percent=13))
     assert "Taxes are included." in text_of(shopper)
 

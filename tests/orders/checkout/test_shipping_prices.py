@@ -32,10 +32,15 @@ def test_a_shop_without_any_method_sends_free_of_charge() -> None:
     assert prices() == {FREE: 0}
 
 
-@pytest.mark.parametrize(("grams", "price"), [(0, 500), (1000, 500), (1001, 900), (5000, 900), (5001, None)])
-def test_the_narrowest_band_of_the_weight_counts(grams: int, price: int | None) -> None:
+def test_the_narrowest_band_of_the_weight_counts() -> None:
     method("post", (5000, 900), (1000, 500))
-    assert prices(weight_grams=grams) == ({} if price is None else {"post": price})
+    assert [prices(weight_grams=grams).get("post") for grams in (0, 1000, 1001, 5000, 5001)] == [
+        500,
+        500,
+        900,
+        900,
+        None,
+    ]
 
 
 def test_the_price_may_go_by_the_total_and_end_in_a_band_without_bound() -> None:
@@ -77,7 +82,7 @@ def test_the_api_offers_them_for_what_is_in_the_cart(api: APIClient) -> None:
     assert api.get(path, {"country": "CN"}, headers=headers).json()[0]["price"] == "0.00"
 
 
-@pytest.mark.parametrize("country", ["", "XX", "ZZ", "China", "C\0", "💥"])
-def test_a_country_that_there_is_not_is_refused(api: APIClient, country: str) -> None:
-    answer = api.get("/api/v1/shipping-methods/", {"country": country})
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "country")
+def test_a_country_that_there_is_not_is_refused(api: APIClient) -> None:
+    for country in ("", "XX", "ZZ", "China", "C\0", "💥"):
+        answer = api.get("/api/v1/shipping-methods/", {"country": country})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "country"), country

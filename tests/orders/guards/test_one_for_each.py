@@ -111,14 +111,6 @@ def test_of_many_orders_to_one_address_at_once_one_can_be_paid(item: SaleItem) -
     assert sorted(outcomes) == sorted([StartOutcome.OPENED] + [StartOutcome.ADDRESS_TAKEN] * 4)
 
 
-def test_an_order_that_ended_leaves_its_address_to_the_next(item: SaleItem, buyer: User, rival: User) -> None:
-    guarded_by(item, one_per_address=True)
-    first, second = order_to(item, buyer), order_to(item, rival)
-    assert [start(first), start(second)] == [StartOutcome.OPENED, StartOutcome.ADDRESS_TAKEN]
-    lifecycle.cancel(order_id=first.pk)
-    assert start(second) is StartOutcome.OPENED
-
-
 def test_a_paid_order_cannot_be_sent_to_the_address_of_another(item: SaleItem, buyer: User, rival: User) -> None:
     """Otherwise all would be paid with addresses that do not exist, and then be sent to one."""
     guarded_by(item, one_per_address=True)

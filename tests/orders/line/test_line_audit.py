@@ -33,13 +33,11 @@ def problems(item: SaleItem) -> set[str]:
     return audit(item_id=item.pk).comparison.mismatched_totals
 
 
-def test_people_who_wait_are_no_problem(item: SaleItem, rival: User) -> None:
+def test_units_that_lie_idle_while_somebody_waits_are_a_problem_and_people_who_wait_are_none(
+    item: SaleItem, rival: User
+) -> None:
     join(item, rival)
     assert problems(item) == set()
-
-
-def test_units_that_lie_idle_while_somebody_waits_are_a_problem(item: SaleItem, rival: User) -> None:
-    join(item, rival)
     store = get_redis_connection("seckill")
     store.hincrby(keys_of(item.pk).item, "left", 1)
     store.hincrby(keys_of(item.pk).item, "quantity", 1)

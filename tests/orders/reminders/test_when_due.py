@@ -74,12 +74,18 @@ def test_units_that_are_back_in_a_sale_are_told_to_a_few_and_the_first_who_asked
     assert all(reminder.next_attempt_at for reminder in first)
 
 
-def test_while_an_item_is_paused_alone_its_reminders_wait(item: SaleItem) -> None:
+def test_while_an_item_is_paused_alone_or_the_store_is_away_its_reminders_wait(
+    item: SaleItem, settings: Settings
+) -> None:
     people_wait(2, item=item)
     change(item, SaleChange.Kind.PAUSE_ITEM)
     due_reminders.make_due()
     assert due() == 0
     change(item, SaleChange.Kind.RESUME_ITEM)
+    former = store_away(settings)
+    due_reminders.make_due()
+    assert due() == 0
+    settings.CACHES = former
     due_reminders.make_due()
     assert due() == 2
 
@@ -131,16 +137,6 @@ def test_a_mail_about_a_draw_that_is_late_does_not_leave(product: Product) -> No
     reminder_mails.send_due(seconds_max=10)
     assert mail.outbox == []
     assert not Reminder.objects.exists()
-
-
-def test_while_the_store_is_away_they_wait(item: SaleItem, settings: Settings) -> None:
-    people_wait(2, item=item)
-    former = store_away(settings)
-    due_reminders.make_due()
-    assert due() == 0
-    settings.CACHES = former
-    due_reminders.make_due()
-    assert due() == 2
 
 
 def test_a_product_that_is_back_and_gone_again_is_waited_for_again() -> None:
