@@ -12,7 +12,7 @@ from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle, settlement
-from orders.models import Mail, Order, OrderStatus
+from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.processes import wait_until
@@ -25,7 +25,6 @@ from tests.steps.buying import (
     order_of,
     reserve_often,
     wish_of,
-    with_address,
 )
 from tests.steps.operating import waiting_for_locks
 from tests.steps.shop import goods, make_item, make_product, units_in
@@ -34,7 +33,10 @@ from tests.steps.store import figures, store_away
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_paying_sells_the_units_once_and_for_good(order: Order, item: SaleItem) -> None:
+def test_paying_sells_the_units_once_and_for_good_and_then_the_order_is_shipped_and_completed(
+    order: Order, item: SaleItem
+) -> None:
+    assert not lifecycle.ship(order_id=order.pk)
     assert lifecycle.pay(order_id=order.pk)
     assert not lifecycle.pay(order_id=order.pk)
     assert not lifecycle.cancel(order_id=order.pk)
@@ -42,6 +44,10 @@ def test_paying_sells_the_units_once_and_for_good(order: Order, item: SaleItem) 
     assert (order.status, order.settled_at is not None) == (OrderStatus.PAID, True)
     let_deadlines_pass()
     assert tasks.expire_overdue() == 0
+    for step, before in ((lifecycle.ship, lifecycle.complete), (lifecycle.complete, lifecycle.ship)):
+        assert not before(order_id=order.pk)
+        assert step(order_id=order.pk)
+        assert not step(order_id=order.pk)
     assert figures(item) == (4, 0, 1, 1)
 
 
@@ -61,28 +67,23 @@ def test_a_payment_that_is_recorded_while_the_order_is_being_cancelled_waits_and
 
 
 def test_units_of_a_refund_that_stay_sold_are_sold_in_the_store_too_when_it_hears_of_them_late(
-    order: Order, item: SaleItem
+    order: Order, item: SaleItem, settings: LazySettings
 ) -> None:
+    healthy = store_away(settings)
     assert lifecycle.pay(order_id=order.pk)
     assert lifecycle.refund(order_id=order.pk, units_back=False)
-    Order.objects.update(settled_at=None)
+    settings.CACHES = healthy
     assert tasks.settle_orders() == 1
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_an_order_past_its_deadline_cannot_be_paid(order: Order, item: SaleItem) -> None:
-    let_deadlines_pass()
-    assert not lifecycle.pay(order_id=order.pk)
-    assert tasks.expire_overdue() == 1
-    assert figures(item) == (5, 0, 0, 0)
-
-
 def test_expiry_at_the_deadline_frees_units_and_limit(product: Product, buyer: User) -> None:
     item = make_item(product, per_buyer_max=3)
-    order_of(item, buyer, units=3)
+    order = order_of(item, buyer, units=3)
     assert tasks.expire_overdue() == 0
     assert figures(item) == (2, 3, 0, 3)
     let_deadlines_pass()
+    assert not lifecycle.pay(order_id=order.pk)
     assert tasks.expire_overdue() == 1
     assert tasks.expire_overdue() == 0
     assert figures(item) == (5, 0, 0, 0)
@@ -153,29 +154,6 @@ def test_an_order_whose_stock_has_no_room_for_its_units_does_not_block_the_other
     assert units_in(full) == (10, 0, 0)
 
 
-def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(order: Order, item: SaleItem) -> None:
-    assert not lifecycle.ship(order_id=order.pk)
-    lifecycle.pay(order_id=order.pk)
-    assert not lifecycle.complete(order_id=order.pk)
-    assert lifecycle.ship(order_id=order.pk)
-    assert not lifecycle.ship(order_id=order.pk)
-    assert lifecycle.complete(order_id=order.pk)
-    assert not lifecycle.complete(order_id=order.pk)
-    assert figures(item) == (4, 0, 1, 1)
-
-
-def test_an_order_shipped_before_it_was_settled_is_confirmed(
-    order: Order, item: SaleItem, settings: LazySettings
-) -> None:
-    healthy = settings.CACHES
-    store_away(settings)
-    lifecycle.pay(order_id=order.pk)
-    lifecycle.ship(order_id=order.pk)
-    settings.CACHES = healthy
-    assert tasks.settle_orders() == 1
-    assert figures(item) == (4, 0, 1, 1)
-
-
 def test_a_damaged_hold_does_not_block_the_others(product: Product, store: Any) -> None:
     item = make_item(product, quantity=5)
     orders = [order_of(item, person) for person in new_buyers(5)]
@@ -185,13 +163,3 @@ def test_a_damaged_hold_does_not_block_the_others(product: Product, store: Any) 
     assert list(Order.objects.filter(settled_at=None)) == [orders[2]]
     assert figures(item) == (4, 1, 0, 0)
     assert tasks.settle_orders() == 0
-
-
-def test_paying_and_expiring_queue_a_mail_each(item: SaleItem, buyer: User, rival: User) -> None:
-    with_address(buyer, rival)
-    paid, expired = order_of(item, buyer), order_of(item, rival)
-    lifecycle.pay(order_id=paid.pk)
-    let_deadlines_pass()
-    tasks.expire_overdue()
-    assert [mail.kind for mail in paid.mails.all()] == [Mail.Kind.PAID]
-    assert [mail.kind for mail in expired.mails.all()] == [Mail.Kind.EXPIRED]

@@ -1,15 +1,12 @@
 """An order that ended while a payment page was open: until the page is closed, nobody knows whether it was paid."""
 
-from datetime import timedelta
-
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails.message import message_of
-from orders.models import Mail, Order, OrderStatus, Payment
+from orders.models import Mail, Order, Payment
 from orders.payments.simulated import company
 from shop.languages.page_language import path_in
 from tests.steps.buying import buyer_of, let_deadlines_pass, signed_in, with_address
@@ -53,6 +50,7 @@ def test_while_the_page_is_open_the_buyer_is_not_told_that_nothing_was_charged(
 
 
 def test_once_the_page_is_closed_nothing_was_charged(client: Client, order: Order, payment: Payment) -> None:
+    assert not order.payment_unknown
     expire(order)
     assert "Nothing was charged" not in page_of(client, order)
     assert tasks.close_sessions() == 1
@@ -77,11 +75,3 @@ def test_a_page_that_the_buyer_never_saw_leaves_nothing_unknown(client: Client, 
     payment_row(order)
     expire(order)
     assert "Nothing was charged." in page_of(client, order)
-
-
-def test_an_order_that_awaits_payment_is_not_unknown(order: Order, payment: Payment) -> None:
-    assert not order.payment_unknown
-    Order.objects.filter(pk=order.pk).update(
-        status=OrderStatus.EXPIRED, ended_at=timezone.now(), expires_at=timezone.now() - timedelta(seconds=1)
-    )
-    assert Order.objects.get(pk=order.pk).payment_unknown

@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order, OrderLine, OrderStatus, Payment
+from orders.models import Order, OrderStatus, Payment
 from orders.payments.simulated.models import SimulatedSession
 from seckill.models import Sale, SaleItem
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.steps.buying import buyer_of, let_deadlines_pass, order_of, plain_order
-from tests.steps.shop import goods, make_item
+from tests.steps.buying import buyer_of, let_deadlines_pass, order_of
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,10 +62,6 @@ def test_a_buyer_who_goes_back_has_not_paid_yet_and_one_who_has_paid_waits(
     assert f'hx-get="{back}"' in text
 
 
-def test_a_declined_payment_leads_where_leaving_does(client: Client, order: Order, payment: Payment) -> None:
-    assert NOT_PAID in text_of(client, order, press(client, payment, "decline"))
-
-
 def test_a_page_of_the_release_before_leads_back_all_the_same(client: Client, order: Order, payment: Payment) -> None:
     SimulatedSession.objects.update(cancel_url="", return_url=order.get_absolute_url())
     assert f'<a href="{order.get_absolute_url()}">' in text_of(client, order, payment.url)
@@ -75,8 +71,9 @@ def test_a_page_of_the_release_before_leads_back_all_the_same(client: Client, or
 
 
 def test_a_page_that_says_that_it_updates_does_so_without_javascript(
-    client: Client, order: Order, payment: Payment
+    client: Client, order: Order, payment: Payment, item: SaleItem, rival: User
 ) -> None:
+    order_of(item, rival)
     for back in ("?payment=returned", "?payment=left", ""):
         text = text_of(client, order, order.get_absolute_url() + back)
         head = text.split("</head>")[0]
@@ -84,11 +81,9 @@ def test_a_page_that_says_that_it_updates_does_so_without_javascript(
         assert ('<noscript><meta http-equiv="refresh" content="5"' in head) == updates, back
         assert ('<noscript><meta http-equiv="refresh"' in head) == updates, back
         assert ("updates automatically" in text) == updates, back
-
-
-def test_an_ended_order_whose_payment_is_unknown_updates_without_javascript(
-    client: Client, order: Order, payment: Payment
-) -> None:
+        # The orders of others are not shown.
+        assert "Another order" not in text
+    # An ended order whose payment is unknown does, too.
     let_deadlines_pass()
     tasks.expire_overdue()
     assert '<noscript><meta http-equiv="refresh" content="5">' in text_of(client, order)
@@ -117,21 +112,6 @@ def test_the_page_shows_that_another_order_awaits_payment(client: Client, produc
     assert f'href="{first.get_absolute_url()}"' in text_of(client, paid)
     lifecycle.cancel(order_id=second.pk)
     assert "Another order" not in text_of(client, first)
-
-
-def test_another_order_of_several_products_is_one_note_with_its_contents(
-    client: Client, order: Order, buyer: User
-) -> None:
-    other = plain_order(goods("tea"), buyer, 2, 1000)
-    OrderLine.objects.create(order=other, variant=goods("cup"), units=1, unit_price_minor=500)
-    text = text_of(client, order)
-    assert text.count("Another order is awaiting payment") == 1
-    assert "2 × Tea, 1 × Cup</a>" in text
-
-
-def test_the_orders_of_others_are_not_shown(client: Client, order: Order, item: SaleItem, rival: User) -> None:
-    order_of(item, rival)
-    assert "Another order" not in text_of(client, order)
 
 
 # --- back to the sale ---

@@ -70,9 +70,8 @@ def frags(content: str) -> list[tuple[str, str]]:
     return [(frag.fontName, frag.text) for frag in text(content).frags]
 
 
-@pytest.mark.parametrize(
-    ("content", "runs"),
-    [
+def test_each_letter_is_in_a_font_that_has_it_or_the_nearest_letter() -> None:
+    for content, runs in (
         ("José Müller, 5 €", [("Helvetica", "José Müller, 5 €")]),
         ("Jose\u0301", [("Helvetica", "José")]),
         ("龙井茶 Größe 3", [("STSong-Light", "龙井茶"), ("Helvetica", " Größe 3")]),
@@ -81,15 +80,12 @@ def frags(content: str) -> list[tuple[str, str]]:
         ("Žofie Dvořáková", [("Helvetica", "Žofie Dvoráková")]),
         ("1\u202f234,00 €, \u22125", [("Helvetica", "1\xa0234,00 €, -5")]),
         ("Tea 🍵\ufe0f", [("Helvetica", "Tea ?")]),
-    ],
-)
-def test_each_letter_is_in_a_font_that_has_it_or_the_nearest_letter(content: str, runs: list[tuple[str, str]]) -> None:
-    assert frags(content) == runs
+    ):
+        assert frags(content) == runs, content
 
 
-@pytest.mark.parametrize(
-    ("currency", "language", "shown"),
-    [
+def test_an_amount_has_the_currencys_code_where_no_font_has_its_sign() -> None:
+    for currency, language, shown in (
         ("EUR", "en", "€19.00"),
         ("CNY", "zh-hans", "¥19.00"),
         ("JPY", "en", "¥1,900"),
@@ -98,11 +94,9 @@ def test_each_letter_is_in_a_font_that_has_it_or_the_nearest_letter(content: str
         ("VND", "zh-hans", "VND1,900"),
         ("PLN", "pl", "19,00\xa0PLN"),
         ("XOF", "en", "F\xa0CFA1,900"),
-    ],
-)
-def test_an_amount_has_the_currencys_code_where_no_font_has_its_sign(currency: str, language: str, shown: str) -> None:
-    with translation.override(language):
-        assert text(amount_text(1900, currency)).getPlainText() == shown
+    ):
+        with translation.override(language):
+            assert text(amount_text(1900, currency)).getPlainText() == shown, currency
 
 
 def test_markup_in_a_name_is_text(buyer: User, paid: Order) -> None:

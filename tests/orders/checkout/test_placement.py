@@ -10,12 +10,22 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from orders.cart.cart_holder import Holder
-from orders.checkout.placement import PlaceOutcome, place_order
+from orders.checkout.placement import PlaceOutcome, place_once, place_order
+from orders.idempotent_calls import CallState, KeyedCall
 from orders.invoices.included_taxes import TaxShare, tax_shares, taxes_of
 from orders.life import lifecycle
-from orders.models import Cart, CartLine, Order, OrderStatus, ShippingAddress, ShippingMethod, ShippingPrice
+from orders.models import (
+    CartLine,
+    IdempotentCall,
+    Order,
+    OrderStatus,
+    ShippingAddress,
+    ShippingMethod,
+    ShippingPrice,
+)
 from shop.models import Product, TaxRate, Variant
 from tests.steps.buying import ADDRESS, GUEST, assert_stock_agrees, fill, wish_of
+from tests.steps.crash import killed_at
 from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,13 +73,6 @@ def test_a_guests_order_has_an_address_and_no_buyer_and_its_units_come_back_when
     assert lifecycle.expire_overdue() == 1
     assert units_in(tea) == (10, 0, 0)
     assert_stock_agrees(tea)
-
-
-def test_an_empty_cart_orders_nothing(buyer: User) -> None:
-    goods("tea")
-    Cart.objects.create(buyer=buyer)
-    for holder in (Holder(), Holder(buyer_id=buyer.pk)):
-        assert place_order(wish_of(holder)).outcome is PlaceOutcome.CART_EMPTY
 
 
 def test_too_few_units_or_a_line_that_is_no_longer_sold_order_nothing_at_all() -> None:
@@ -154,3 +157,32 @@ def test_a_number_that_is_always_drawn_again_is_an_error_and_orders_nothing() ->
     assert Order.objects.count() == 1
     assert units_in(tea) == (9, 1, 0)
     assert CartLine.objects.count() == 1
+
+
+def check_out(holder: Holder) -> CallState:
+    return place_once(wish_of(holder), KeyedCall(owner=holder.owner, key="key")).state
+
+
+def test_killed_before_the_commit_nothing_has_happened_and_the_repeated_call_orders() -> None:
+    tea = goods("tea")
+    holder = fill(Holder(), tea=2)
+    with killed_at("checkout.before_commit"):
+        check_out(holder)
+    assert not Order.objects.exists()
+    assert not IdempotentCall.objects.exists()
+    assert (units_in(tea), CartLine.objects.get().units) == ((10, 0, 0), 2)
+    assert check_out(holder) is CallState.NEW
+    assert units_in(tea) == (8, 2, 0)
+    assert_stock_agrees(tea)
+
+
+def test_killed_after_the_commit_the_order_stands_and_the_repeated_call_gets_it() -> None:
+    tea = goods("tea")
+    holder = fill(Holder(), tea=2)
+    with killed_at("checkout.after_commit"):
+        check_out(holder)
+    assert units_in(tea) == (8, 2, 0)
+    assert not CartLine.objects.exists()
+    assert check_out(holder) is CallState.REPLAYED
+    assert Order.objects.count() == 1
+    assert_stock_agrees(tea)

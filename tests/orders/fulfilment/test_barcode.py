@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from orders.fulfilment.barcode import HEIGHT_MODULES, QUIET_MODULES, barcode_svg
 
 # Bars and gaps of some symbols, from the standard: the beginning with letters (set B), K, 7 and the end.
@@ -30,14 +28,17 @@ def test_a_code_begins_with_its_letters_and_ends_with_the_stop() -> None:
     assert sum(map(int, widths)) == 4 * 11 + 13
 
 
-@pytest.mark.parametrize("text", ["K7M2Q9XT", "ABCDEFGH", "22345678", "22222222"])
-def test_each_number_is_as_wide_as_its_symbols_and_fits_on_a_slip(text: str) -> None:
-    svg = barcode_svg(text)
-    assert sum(map(int, read(svg))) % 11 == 13 % 11
-    match = re.search(r'width="([\d.]+)mm"', svg)
-    assert match is not None
-    assert float(match[1]) < 60
-
-
-def test_it_has_no_style_that_the_content_policy_refuses() -> None:
-    assert "style" not in barcode_svg("K7M2Q9XT")
+def test_each_number_is_as_wide_as_its_symbols_and_fits_on_a_slip() -> None:
+    for text in (
+        "K7M2Q9XT",
+        "ABCDEFGH",
+        "22345678",
+        "22222222",
+    ):
+        svg = barcode_svg(text)
+        # The content policy refuses styles.
+        assert "style" not in svg
+        assert sum(map(int, read(svg))) % 11 == 13 % 11, text
+        match = re.search(r'width="([\d.]+)mm"', svg)
+        assert match is not None, text
+        assert float(match[1]) < 60, text

@@ -66,31 +66,18 @@ def test_units_that_come_back_after_the_end_go_to_the_stock(item: SaleItem, buye
     assert status(rival, place)["status"] == "line_ended"
 
 
-def test_a_sale_that_is_opened_again_has_its_line_and_a_second_end(item: SaleItem, rival: User, stranger: User) -> None:
-    place = join(item, rival)
-    change(item, Kind.END_NOW)
-    tasks.hand_on_units()
-    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
-    assert status(rival, place)["status"] == "waiting"
-    User.objects.filter(pk=stranger.pk).update(email="stranger@example.com")
-    join(item, stranger)
-    assert tasks.hand_on_units() == 0
-    change(item, Kind.END_NOW)
-    assert tasks.hand_on_units() == 1
-    assert set(LineMail.objects.values_list("buyer__username", flat=True)) == {"rival", "stranger"}
-
-
 def test_mails_about_an_end_that_staff_moved_away_are_sent_at_the_real_end(
     item: SaleItem, buyer: User, rival: User, stranger: User
 ) -> None:
     # Given a sale that has ended and whose mails still wait
     User.objects.filter(pk=stranger.pk).update(email="stranger@example.com")
-    join(item, rival)
+    place = join(item, rival)
     join(item, stranger)
     change(item, Kind.END_NOW)
     assert tasks.hand_on_units() == 2
     # When staff open it again, and the first in line gets the units
     change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    assert status(rival, place)["status"] == "waiting"
     lifecycle.cancel(order_id=buyer.orders.get().pk)
     tasks.drain_outbox(item_id=item.pk)
     # Then the mail about the units is the only one

@@ -25,9 +25,8 @@ def lines(**values: str) -> list[str]:
         return address_lines({"name": "Kim", "line1": "Street 1", "city": "Town", **values})
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
+def test_the_order_of_the_lines_is_that_of_the_country() -> None:
+    for values, expected in (
         ({"country": "DE", "postcode": "10115"}, ["Kim", "Street 1", "10115 Town", "Germany"]),
         (
             {"country": "US", "region": "CA", "postcode": "94103"},
@@ -47,10 +46,8 @@ def lines(**values: str) -> list[str]:
         ({"country": "JP", "region": "東京都", "city": "港区"}, ["東京都", "港区", "Street 1", "Kim", "Japan"]),
         ({"country": "SG", "city": "Singapore", "postcode": "1"}, ["Kim", "Street 1", "SINGAPORE 1", "Singapore"]),
         ({"line2": "Floor 2"}, ["Kim", "Street 1", "Floor 2", "Town"]),
-    ],
-)
-def test_the_order_of_the_lines_is_that_of_the_country(values: dict[str, str], expected: list[str]) -> None:
-    assert lines(**values) == expected
+    ):
+        assert lines(**values) == expected, values
 
 
 @pytest.fixture
@@ -71,7 +68,7 @@ def in_order(page: Any) -> bool:
 def test_pages_slip_and_admin_have_these_lines(
     client: Client, as_buyer: Client, paid: Order, shop_manager: User
 ) -> None:
-    for path in (paid.get_absolute_url(), "/accounts/", "/accounts/addresses/"):
+    for path in (paid.get_absolute_url(), "/accounts/addresses/"):
         assert in_order(as_buyer.get(f"/zh-hans{path}")), path
     client.force_login(shop_manager)
     for path in (admin_page(paid), slips_page(paid)):

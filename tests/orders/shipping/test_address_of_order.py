@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, ShippingAddress
-from orders.shipping.order_address import store_address
+from orders.shipping.order_address import likely_address, store_address
 from shop.models import Address
 from tests.steps.buying import ADDRESS, order_of, put_address, signed_in
 from tests.steps.paying import press_pay
@@ -51,12 +51,6 @@ def test_a_shop_that_sends_nothing_asks_nothing(client: Client, order: Order, se
     assert pay(client, order)["Location"].startswith("/pay/simulated/")
 
 
-def test_an_address_can_be_saved_without_paying_now(client: Client, order: Order) -> None:
-    assert client.post(order.address_path, LATER)["Location"] == order.get_absolute_url()
-    assert address_of(order) == ADDRESS
-    assert not Payment.objects.exists()
-
-
 def test_an_error_is_shown_at_the_field_and_nothing_is_saved(client: Client, order: Order) -> None:
     page = client.post(f"/zh-hans{order.address_path}", ADDRESS | {"postcode": "?", "name": ""}).content.decode()
     assert "请填写收货人姓名。" in page
@@ -66,17 +60,15 @@ def test_an_error_is_shown_at_the_field_and_nothing_is_saved(client: Client, ord
     assert not ShippingAddress.objects.exists()
 
 
-def test_the_form_begins_with_the_address_of_the_last_order(client: Client, buyer: User, order: Order) -> None:
+def test_the_form_begins_with_the_address_of_the_last_order_or_else_that_of_the_account(
+    client: Client, buyer: User, order: Order
+) -> None:
     store_address(order_id=order.pk, values=ADDRESS | {"city": "Suzhou"})
     following = order_of(other_item(), buyer)
     assert 'value="Suzhou"' in client.get(following.address_path).content.decode()
-
-
-def test_the_form_begins_with_the_address_of_the_account_if_there_was_no_order(
-    client: Client, buyer: User, order: Order
-) -> None:
-    Address.objects.create(user=buyer, **ADDRESS | {"city": "Suzhou"}, is_default=True)
-    assert 'value="Suzhou"' in client.get(order.address_path).content.decode()
+    ShippingAddress.objects.all().delete()
+    saved = Address.objects.create(user=buyer, is_default=True, **ADDRESS | {"city": "Ningbo"})
+    assert likely_address(buyer_id=buyer.pk) == saved
 
 
 def test_the_address_of_somebody_else_is_not_shown_or_changed(client: Client, order: Order, stranger: User) -> None:
@@ -147,3 +139,59 @@ def test_the_api_says_which_field_is_wrong(order: Order, buyer: User) -> None:
 
 def test_the_api_takes_a_payment_without_an_address_as_before(order: Order, buyer: User) -> None:
     assert press_pay(signed_in(buyer), order.number).status_code == 201
+
+
+COMPANY = {"billing_address": "Tea Import Ltd\r\nHafenstr. 1\r\n20457 Hamburg", "vat_number": "DE123456789"}
+
+
+def billing_of(order: Order) -> tuple[str, str]:
+    order.refresh_from_db()
+    return order.billing_address, order.vat_number
+
+
+def test_company_and_billing_address_stand_on_the_invoice(client: Client, order: Order) -> None:
+    assert f'href="{order.address_path}#invoice"' in client.get(order.get_absolute_url()).content.decode()
+    client.post(order.address_path, LATER | COMPANY)
+    page = client.get(order.get_absolute_url()).content.decode()
+    assert "Tea Import Ltd<br>" in page
+    assert "VAT number: DE123456789" in page
+    assert "Tea Import Ltd" in client.get(order.address_path).content.decode()
+    lifecycle.pay(order_id=order.pk)
+    invoice = client.get(order.invoice_path).content.decode()
+    for words in ("Tea Import Ltd", "20457 Hamburg", "VAT number: DE123456789"):
+        assert words in invoice, words
+    assert "Tianshan Road" not in invoice
+
+
+def test_typed_texts_are_kept_where_one_is_too_long_or_another_country_is_chosen(client: Client, order: Order) -> None:
+    for changes in ({"vat_number": "1" * 21}, {"refresh": "1"}):
+        page = client.post(order.address_path, ADDRESS | COMPANY | changes)
+        assert page.status_code == 200
+        assert "Tea Import Ltd" in page.content.decode()
+        assert billing_of(order) == ("", "")
+        assert not hasattr(order, "shipping_address")
+
+
+def test_after_the_payment_the_address_can_change_and_the_invoice_cannot(client: Client, order: Order) -> None:
+    client.post(order.address_path, LATER | COMPANY)
+    lifecycle.pay(order_id=order.pk)
+    assert "VAT number (optional)" not in client.get(order.address_path).content.decode()
+    client.post(order.address_path, ADDRESS | {"billing_address": "Somebody else", "vat_number": ""})
+    assert billing_of(order)[1] == "DE123456789"
+
+
+def test_the_api_takes_them_with_the_address_until_the_order_is_paid(buyer: User, order: Order) -> None:
+    api = signed_in(buyer)
+    answer = put_address(api, order, **COMPANY)
+    assert (answer.status_code, answer.json()["vat_number"]) == (200, "DE123456789")
+    assert answer.json()["billing_address"].startswith("Tea Import Ltd")
+    # What is left out stays.
+    assert put_address(api, order).json()["vat_number"] == "DE123456789"
+    assert put_address(api, order, vat_number="").json()["vat_number"] == ""
+    assert put_address(api, order, vat_number="1" * 21).json()["errors"][0]["field"] == "vat_number"
+    # Then all of it is refused, and the address alone is not.
+    lifecycle.pay(order_id=order.pk)
+    refused = put_address(api, order, name="Han Meimei", vat_number="DE123456789")
+    assert (refused.status_code, refused.json()["code"]) == (409, "address_fixed")
+    assert Order.objects.get().shipping_address.name == "Li Lei"
+    assert put_address(api, order, name="Han Meimei").status_code == 200

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 FEW, MANY = 12, 20
 ADDRESSES = [
-    *(ORDERS, f"{ORDERS}?q=demo", f"{LOOK_AT}?todo=all", MAILS, f"{MAILS}?q=demo", f"{EVENTS}?q=1"),
-    *("/admin/shop/product/", "/admin/shop/variant/?q=tray", "/admin/shop/stockchange/?q=MANY-1"),
-    *("/admin/shop/customer/", "/admin/shop/customer/?q=demo"),
+    *(ORDERS, f"{ORDERS}?q=demo", f"{LOOK_AT}?todo=all", f"{MAILS}?q=demo", f"{EVENTS}?q=1"),
+    *("/admin/shop/product/?q=tray", "/admin/shop/variant/?q=tray", "/admin/shop/stockchange/?q=MANY-1"),
+    "/admin/shop/customer/?q=demo",
 ]
 
 
