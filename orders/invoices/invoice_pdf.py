@@ -9,7 +9,6 @@ from xml.sax.saxutils import escape
 
 from babel.dates import format_date
 from babel.numbers import get_currency_symbol
-from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -24,6 +23,7 @@ from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer, T
 
 from orders.invoices.invoice import Invoice
 from shop.templatetags.amounts import money
+from shop.times.zone import reader_locale
 
 LATIN, CHINESE, KOREAN = "Helvetica", "STSong-Light", "HYSMyeongJo-Medium"
 SOFT = colors.HexColor("#655b52")
@@ -156,7 +156,3 @@ def amount_text(minor: int, currency: str) -> str:
 
 def date_text(at: object) -> str:
     return format_date(timezone.localdate(at), "long", locale=reader_locale())  # type: ignore[arg-type]
-
-
-def reader_locale() -> str:
-    return translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)

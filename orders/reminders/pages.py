@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from orders.checkout.serializers import EMAIL_LENGTH_MAX
 from orders.reminders import subscribing
-from orders.reminders.reminder_target import Target, find_target, target_of
+from orders.reminders.reminder_target import find_target, target_of
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached, take
@@ -47,21 +47,17 @@ def ask(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
             take(action="reminder", rate=settings.REMINDER_LIMIT, key=client_network(request))
         except LimitReached as error:
             return limit_reached(request, error)
+        language = get_language() or settings.LANGUAGE_CODE
         if user_id and "stop" in request.POST:
             subscribing.stop_one(kind=target.kind, pk=target.pk, user_id=user_id)
         elif user_id and email:
-            language = get_language() or settings.LANGUAGE_CODE
             if not subscribing.subscribe_account(target=target, user_id=user_id, email=email, language=language):
                 context["refusal"] = subscribing.too_many_reminders_text()
         elif form is not None and form.is_valid():
             context["asked"] = form.cleaned_data["email"]
-            subscribe_guest(target, form.cleaned_data["email"])
+            subscribing.subscribe_guest(target=target, email=form.cleaned_data["email"], language=language)
     context["waits"] = user_id is not None and subscribing.of_user(target=target, user_id=user_id)
     return render(request, "orders/reminders/ask.html", context)
-
-
-def subscribe_guest(target: Target, email: str) -> None:
-    subscribing.subscribe_guest(target=target, email=email, language=get_language() or settings.LANGUAGE_CODE)
 
 
 @never_cache

@@ -3,8 +3,8 @@
 from functools import cache
 
 from babel import Locale
-from django.conf import settings
-from django.utils.translation import get_language, to_locale
+
+from shop.times.zone import reader_locale
 
 # Codes of two letters that Babel names and that are no country: unions, tests, the unknown.
 NO_COUNTRIES = frozenset(("EU", "EZ", "UN", "QO", "XA", "XB", "ZZ"))
@@ -12,12 +12,12 @@ NO_COUNTRIES = frozenset(("EU", "EZ", "UN", "QO", "XA", "XB", "ZZ"))
 
 def country_choices() -> list[tuple[str, str]]:
     """(code, name) of every country, sorted by name."""
-    return sorted(names_in(present_locale()).items(), key=lambda item: sort_key(item[1]))
+    return sorted(names_in(reader_locale()).items(), key=lambda item: sort_key(item[1]))
 
 
 def country_name(code: str) -> str:
     """The country's name in the reader's language; the code itself if it is unknown."""
-    return names_in(present_locale()).get(code, code)
+    return names_in(reader_locale()).get(code, code)
 
 
 @cache
@@ -28,10 +28,6 @@ def names_in(locale: str) -> dict[str, str]:
         for code, name in territories.items()
         if len(code) == 2 and code.isalpha() and code not in NO_COUNTRIES
     }
-
-
-def present_locale() -> str:
-    return to_locale(get_language() or settings.LANGUAGE_CODE)
 
 
 def sort_key(name: str) -> bytes:
