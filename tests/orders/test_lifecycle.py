@@ -119,9 +119,7 @@ def test_an_expiry_that_the_store_was_not_told_is_settled_later(
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_an_item_that_the_store_lost_does_not_block_the_others(
-    product: Product, buyer: User, store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_that_the_store_lost_does_not_block_the_others(product: Product, buyer: User, store: Any) -> None:
     lost = make_item(product)
     other = make_item(make_product(name="Pu'er tea", slug="puer", price_minor=9900))
     order_of(lost, buyer)

@@ -253,7 +253,7 @@ def test_a_receipt_is_its_buyers_alone(client: Client, item: SaleItem, rival: Us
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_a_text_that_is_no_receipt_is_refused(item: SaleItem, buyer: User, receipt: str, settings: Settings) -> None:
+def test_a_text_that_is_no_receipt_is_refused(buyer: User, receipt: str, settings: Settings) -> None:
     settings.PASS_LIMIT = "100/minute"
     for text in ("", "r1.", "x" * 301, "x" * 300, 5, None, ["r1"], "r1.\x00", "１" * 20):
         answer = signed_in(buyer).post(ADDRESS, {"receipt": text}, format="json")

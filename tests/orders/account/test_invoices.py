@@ -99,7 +99,7 @@ def test_an_amount_has_the_currencys_code_where_no_font_has_its_sign() -> None:
             assert text(amount_text(1900, currency)).getPlainText() == shown, currency
 
 
-def test_markup_in_a_name_is_text(buyer: User, paid: Order) -> None:
+def test_markup_in_a_name_is_text(paid: Order) -> None:
     ShippingAddress.objects.update(name="<b>Li & Lei</b></para>", line1="龙井路 <1>")
     invoice = invoice_of(document_of(paid, None))
     with translation.override("zh-hans"):

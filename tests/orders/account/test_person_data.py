@@ -126,9 +126,8 @@ def test_copy_and_deletion_ask_for_the_password_and_the_copy_has_nothing_of_othe
 
 
 def test_an_address_that_is_not_confirmed_shows_and_deletes_nothing_of_its_owner(
-    client: Client, stranger: User, item: SaleItem
+    stranger: User, item: SaleItem
 ) -> None:
-    # Given a stranger who claims the address of a person with a reminder and a mail that waits
     User.objects.filter(pk=stranger.pk).update(email="li@example.com")
     EmailAddress.objects.create(user=stranger, email="li@example.com", primary=True)
     Client().post(f"/reminders/item/{item.pk}/", {"email": "li@example.com"})

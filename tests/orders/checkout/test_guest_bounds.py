@@ -149,9 +149,7 @@ def test_a_guest_who_wants_more_than_guests_may_have_is_told_how_many_and_not_to
     assert guest(1, units=3, network="192.0.2.1").outcome is PlaceOutcome.PLACED
 
 
-def test_one_order_takes_no_more_of_a_product_than_it_may_over_all_its_variants(
-    buyer: User, api: APIClient, settings: LazySettings
-) -> None:
+def test_one_order_takes_no_more_of_a_product_than_it_may_over_all_its_variants(buyer: User, api: APIClient) -> None:
     tea = goods("tea", units=1000)
     Product.objects.filter(pk=tea.product_id).update(order_units_max=3)
     other = Variant.objects.create(product=tea.product, sku="SKU-large", price_minor=1000, available=1000)

@@ -169,7 +169,7 @@ def test_staff_who_may_not_see_orders_see_no_queue(client: Client, packer: User,
         assert client.get(page).status_code == 403
 
 
-def test_the_queue_is_read_by_its_own_index(client: Client, buyer: User) -> None:
+def test_the_queue_is_read_by_its_own_index(buyer: User) -> None:
     paid(goods("tea"), buyer)
     with connection.cursor() as cursor:
         # The table is small, so PostgreSQL would read and sort all of it.

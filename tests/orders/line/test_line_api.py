@@ -142,9 +142,7 @@ def as_rival(rival: User) -> Client:
     return client
 
 
-def test_the_page_offers_to_wait_shows_the_place_and_lets_go(
-    item: SaleItem, as_rival: Client, rival: User, buyer: User
-) -> None:
+def test_the_page_offers_to_wait_shows_the_place_and_lets_go(item: SaleItem, as_rival: Client) -> None:
     path = f"/sale-items/{item.pk}/reserve/"
     page = as_rival.get(path)
     assert "Join the waiting list" in page.content.decode()
@@ -161,7 +159,7 @@ def test_the_page_offers_to_wait_shows_the_place_and_lets_go(
 
 
 def test_a_lost_answer_leaves_the_page_its_pass_so_the_next_press_finds_the_place(
-    item: SaleItem, as_rival: Client, rival: User, monkeypatch: pytest.MonkeyPatch
+    item: SaleItem, as_rival: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unanswered(**asked: Any) -> None:
         join_line(**asked)
@@ -199,7 +197,7 @@ def test_the_button_is_there_only_for_what_cannot_be_reserved(product: Product, 
         assert ("data-line hidden" in as_rival.get(f"/sales/{item.sale_id}/").content.decode()) == waiting_list
 
 
-def test_a_refusal_on_the_page_says_why(item: SaleItem, as_rival: Client, rival: User, buyer: User) -> None:
+def test_a_refusal_on_the_page_says_why(item: SaleItem, as_rival: Client, buyer: User) -> None:
     path = f"/sale-items/{item.pk}/reserve/"
     text = as_rival.get(path).context["pass_text"]
     lifecycle.cancel(order_id=buyer.orders.get().pk)

@@ -54,9 +54,7 @@ def test_a_part_of_the_line_that_was_lost_is_a_problem(item: SaleItem, rival: Us
     assert any("buyers" in problem for problem in problems(item))
 
 
-def test_a_rebuilt_item_keeps_its_line_and_gives_newcomers_nothing_of_it(
-    item: SaleItem, rival: User, buyer: User
-) -> None:
+def test_a_rebuilt_item_keeps_its_line_and_gives_newcomers_nothing_of_it(item: SaleItem, rival: User) -> None:
     join(item, rival)
     assert reconcile(item_id=item.pk, rebuild=True).rebuilt
     assert line_ledger.look(item_id=item.pk) == line_ledger.LineLook(1, 1, 1, 1)

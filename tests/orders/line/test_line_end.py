@@ -94,9 +94,7 @@ def mailed() -> list[tuple[str, str]]:
     return [(message.to[0], str(message.subject)) for message in django_mail.outbox]
 
 
-def test_a_crash_while_they_are_told_tells_the_rest_later_and_nobody_twice(
-    item: SaleItem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_while_they_are_told_tells_the_rest_later_and_nobody_twice(item: SaleItem) -> None:
     people = new_buyers(8)
     User.objects.filter(pk__in=[person.pk for person in people]).update(email="someone@example.com")
     for person in people:

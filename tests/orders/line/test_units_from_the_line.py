@@ -1,7 +1,5 @@
 """Units that come back go to the first in line whom they are enough for, as a hold of their own with a mail."""
 
-from collections.abc import Callable
-
 import pytest
 from django.contrib.auth.models import User
 
@@ -94,9 +92,7 @@ def test_units_go_to_the_first_whom_they_are_enough_for(
     assert told(item, buyer, units=1) == Outcome.RESERVED
 
 
-def test_added_units_go_to_the_line_in_the_atom_and_the_sweep_hands_on_the_rest(
-    item: SaleItem, buyer: User, django_assert_max_num_queries: Callable[..., object]
-) -> None:
+def test_added_units_go_to_the_line_in_the_atom_and_the_sweep_hands_on_the_rest(item: SaleItem, buyer: User) -> None:
     order_of(item, buyer)
     people = new_buyers(25)
     for person in people:

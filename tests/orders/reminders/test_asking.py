@@ -133,7 +133,7 @@ def test_one_click_stops_all_and_needs_neither_cookie_nor_token(
 
 
 def test_one_address_gets_at_most_three_reminder_mails_however_it_is_spelled(
-    coming: SaleItem, product: Product, settings: LazySettings
+    coming: SaleItem, settings: LazySettings
 ) -> None:
     settings.REMINDER_LIMIT = "100/10minutes"
     pages = [page_of(coming), *(f"/reminders/variant/{goods(f'cup{n}', units=0).pk}/" for n in range(4))]
@@ -168,7 +168,7 @@ def test_addresses_that_differ_in_a_dot_are_two_people(coming: SaleItem, buyer: 
     assert [row.email for row in Reminder.objects.all()] == ["a.b@example.com"]
 
 
-def test_a_link_of_the_release_before_stops_what_its_mailbox_has(coming: SaleItem, buyer: User) -> None:
+def test_a_link_of_the_release_before_stops_what_its_mailbox_has(coming: SaleItem) -> None:
     Client().post(page_of(coming), {"email": "a.b@example.com"})
     link = signing.dumps(mailbox_mark("a.b@example.com"), salt=subscribing.STOP_SALT)
     assert Client().post(f"/reminders/stop/{link}/").status_code == 200
@@ -303,7 +303,7 @@ def test_a_buyer_who_waits_for_as_many_mails_as_one_may_is_told(
 
 
 def test_the_copy_of_a_persons_data_has_them_and_the_deletion_removes_them(
-    coming: SaleItem, buyer: User, as_buyer: Client, client: Client
+    coming: SaleItem, buyer: User, as_buyer: Client
 ) -> None:
     confirmed(buyer)
     as_buyer.post(page_of(coming))

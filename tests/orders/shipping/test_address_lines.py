@@ -85,7 +85,7 @@ def test_mail_invoice_and_book_have_these_lines(paid: Order, buyer: User) -> Non
 
 
 @pytest.mark.django_db
-def test_an_address_of_before_is_shown_and_can_be_shipped(as_buyer: Client, buyer: User, paid: Order) -> None:
+def test_an_address_of_before_is_shown_and_can_be_shipped(as_buyer: Client, paid: Order) -> None:
     former = {name: text for name, text in ADDRESS.items() if name != "phone"}
     ShippingAddress.objects.filter(order=paid).update(phone="", district="", region="", line2="", **former)
     assert "Tianshan Road 123" in as_buyer.get(paid.get_absolute_url()).content.decode()

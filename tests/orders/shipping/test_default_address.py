@@ -88,7 +88,7 @@ def test_nothing_is_attached_without_a_default_address_to_which_the_shop_sends_o
     assert city_of(order) is None
 
 
-def test_the_address_that_the_buyer_gave_stays(client: Client, order: Order, saved: Address) -> None:
+def test_the_address_that_the_buyer_gave_stays(order: Order, saved: Address) -> None:
     store_address(order_id=order.pk, values=ADDRESS | {"city": "Ningbo"})
     # The order as a page read it before.
     assert not attach_default(Order.objects.get(pk=order.pk))
