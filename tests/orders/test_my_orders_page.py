@@ -1,6 +1,7 @@
 """The buyer's own pages: my orders, one order with its buttons, and the way to it without JavaScript."""
 
 from datetime import timedelta
+from unittest import mock
 from uuid import uuid4
 
 import pytest
@@ -77,9 +78,12 @@ def test_the_list_asks_again_only_while_something_awaits_payment(client: Client,
         assert "hx-trigger" not in text_of(client, path, hx_request="true")
 
 
-def test_without_a_provider_the_page_says_how_to_pay_and_has_no_button(
-    client: Client, order: Order, settings: Settings
-) -> None:
+def test_a_payment_that_cannot_be_begun_is_explained(client: Client, order: Order, settings: Settings) -> None:
+    with mock.patch.object(SimulatedProvider, "open_session", side_effect=ProviderUnreachable):
+        answer = client.post(order.pay_path, follow=True)
+    assert messages_on(answer) == ["The payment company is not answering right now. Please try again in a moment."]
+    assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
+    # Without a provider, the page says how to pay, and has no button.
     settings.PAYMENT_PROVIDERS = []
     text = text_of(client, order.get_absolute_url())
     assert "This shop does not take online payments yet" in text
@@ -145,16 +149,6 @@ def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, it
     assert counters_of(item).left == 5
     # It leads nowhere any more.
     assert client.get(path)["Location"] == order.get_absolute_url()
-
-
-def test_an_unreachable_provider_is_explained(client: Client, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(self: object, *, payment: Payment) -> None:
-        raise ProviderUnreachable
-
-    monkeypatch.setattr(SimulatedProvider, "open_session", away)
-    answer = client.post(order.pay_path, follow=True)
-    assert messages_on(answer) == ["The payment company is not answering right now. Please try again in a moment."]
-    assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
 
 
 def test_older_orders_are_on_further_pages_and_queries_do_not_grow(

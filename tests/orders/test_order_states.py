@@ -110,17 +110,9 @@ def test_only_money_that_was_not_kept_is_called_too_late(client: Client, order: 
     assert "We will refund you in full" in words
 
 
-def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(client: Client, order: Order) -> None:
+def test_a_payment_that_was_not_taken_is_said_to_be_refunded_once_it_is(client: Client, order: Order) -> None:
     put(order, OrderStatus.EXPIRED, expires_at=timezone.now() - timedelta(hours=1))
     assert "Nothing was charged." in words_on(client, order)
-    put(order, OrderStatus.EXPIRED, attention=Attention.AMOUNT_DIFFERS)
-    payment_row(order, Payment.Status.REFUND_DUE, captured_at=timezone.now())
-    words = words_on(client, order)
-    assert "Nothing was charged" not in words
-    assert "The amount paid was not the amount due. We will refund" in words
-
-
-def test_a_payment_that_was_not_taken_is_said_to_be_refunded_once_it_is(client: Client, order: Order) -> None:
     payment_row(order, captured_at=timezone.now())
     in_full = "We will refund your payment in full."
     for attention, status, goes_back in (

@@ -32,13 +32,11 @@ def change(client: Client, **form: object) -> Any:
     return client.post("/cart/change/", {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, **form})
 
 
-def test_looking_leaves_no_cart_and_no_cookie_of_one(shopper: Client) -> None:
+def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(shopper: Client) -> None:
+    # Looking leaves no cart and no cookie of one.
     assert "Your cart is empty." in text_of(shopper)
     assert not {"cart", "cart_units"} & set(shopper.cookies)
     assert not Cart.objects.exists()
-
-
-def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(shopper: Client) -> None:
     goods("tea")
     answer = add_to_cart(shopper, "tea", 2)
     assert (answer.status_code, answer["Location"]) == (302, "/cart/")

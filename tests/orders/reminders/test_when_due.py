@@ -2,10 +2,8 @@
 
 import re
 from datetime import timedelta
-from functools import partial
 
 import pytest
-from django.contrib.auth.models import User
 from django.core import mail
 from django.db.models import F
 from django.test import Client
@@ -18,10 +16,8 @@ from orders.models import Reminder
 from orders.reminders import due_reminders, reminder_mails
 from orders.reminders.calendar_file import calendar_text
 from seckill.models import Sale, SaleChange, SaleItem
-from shop.local.ports import free_port
 from shop.models import Product, Variant
 from tests.orders.mails.mail_server import mail_server
-from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, order_of
 from tests.steps.drawing import drawn, entered, make_draw, opening_passes
 from tests.steps.shop import goods, make_item, make_product
@@ -62,7 +58,7 @@ def test_mails_about_an_opening_are_spread_and_have_all_left_before_it(product: 
     assert due() == 400
 
 
-def test_units_that_are_back_in_a_sale_are_told_to_a_few_and_the_first_who_asked(item: SaleItem, buyer: User) -> None:
+def test_units_that_are_back_in_a_sale_are_told_to_a_few_and_the_first_who_asked(item: SaleItem) -> None:
     orders = [order_of(item, who) for who in new_buyers(5)]
     people_wait(20, item=item)
     due_reminders.make_due()
@@ -154,24 +150,6 @@ def test_a_product_that_is_back_and_gone_again_is_waited_for_again() -> None:
     reminder_mails.send_due(seconds_max=10)
     assert len(mail.outbox) == 5
     assert not Reminder.objects.exists()
-
-
-def test_two_workers_send_each_mail_once() -> None:
-    cup = goods("cup", units=9)
-    people_wait(20, variant=cup)
-    due_reminders.make_due()
-    counts = at_once([partial(reminder_mails.send_due, seconds_max=20)] * 3)
-    assert sum(counts) == 20
-    assert sorted(message.to[0] for message in mail.outbox) == sorted(f"p{number}@example.com" for number in range(20))
-
-
-def test_a_mail_server_that_is_away_costs_no_attempt(settings: Settings) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
-    people_wait(2, variant=goods("cup", units=9))
-    due_reminders.make_due()
-    assert reminder_mails.send_due(seconds_max=5) == 0
-    assert set(Reminder.objects.values_list("attempts", flat=True)) == {0}
 
 
 def test_a_refused_reminder_is_tried_again_and_then_given_up_and_holds_up_no_other(settings: Settings) -> None:

@@ -82,13 +82,6 @@ def test_a_mail_that_was_sent_is_sent_again_after_a_question(client: Client, sen
     assert "buyer@example.com" not in LogEntry.objects.get().change_message
 
 
-def test_a_mail_that_is_true_no_more_is_not_sent_again(client: Client, sent: Mail) -> None:
-    Mail.objects.update(kind=Mail.Kind.EXPIRED)
-    assert messages_on(again(client, sent)) == ["No longer applies: the order has moved on."]
-    assert tasks.send_mails() == 0
-    assert "No longer applies" in client.get(page_of(sent)).content.decode()
-
-
 def test_a_mail_that_a_worker_is_just_sending_is_not_sent_beside_it(client: Client, sent: Mail) -> None:
     # Given a worker that tries a mail, which was refused before
     Mail.objects.update(sent_at=None, next_attempt_at=sent.created_at, attempts=1, last_error="450 try later")
@@ -133,8 +126,13 @@ def test_a_mail_that_would_be_one_too_many_stays_as_it_is(
     assert tasks.send_mails() == 1
 
 
-def test_a_mail_that_has_no_address_or_is_true_no_more_is_not_retried(client: Client, sent: Mail) -> None:
-    Mail.objects.update(sent_at=None, next_attempt_at=None, last_error="550 no such user", kind=Mail.Kind.EXPIRED)
+def test_a_mail_that_has_no_address_or_is_true_no_more_is_neither_sent_again_nor_retried(
+    client: Client, sent: Mail
+) -> None:
+    Mail.objects.update(kind=Mail.Kind.EXPIRED)
+    assert messages_on(again(client, sent)) == ["No longer applies: the order has moved on."]
+    assert "No longer applies" in client.get(page_of(sent)).content.decode()
+    Mail.objects.update(sent_at=None, next_attempt_at=None, last_error="550 no such user")
     assert retry(client) == ["1 mail cannot be sent. No longer applies: the order has moved on."]
     User.objects.update(email="")
     assert retry(client) == ["1 mail cannot be sent. The buyer has no address."]

@@ -102,6 +102,10 @@ def test_mails_of_a_guest_go_to_the_corrected_address(client: Client, guests: Or
     sending.enqueue(order_ids=[guests.pk], kind=Mail.Kind.PLACED)
     tasks.send_mails()
     assert outgoing.outbox[0].to == ["geust@example.com"]
+    for wrong in ("", "x@example.com\nBcc: y@example.com", f"{'x' * 250}@example.com"):
+        client.post(email_page(guests), {"email": wrong})
+        guests.refresh_from_db()
+        assert guests.email == "geust@example.com", wrong
     # When staff correct it and send the mail again
     assert messages_on(client.post(email_page(guests), {"email": GUEST})) == ["The mail address is saved."]
     client.post(f"/admin/orders/mail/{Mail.objects.get().pk}/again/")
@@ -111,13 +115,6 @@ def test_mails_of_a_guest_go_to_the_corrected_address(client: Client, guests: Or
     assert "Mail address changed." in history(client, guests)
     # And unpaid orders are counted for the new mailbox
     assert (unpaid_of_mailbox(GUEST), unpaid_of_mailbox("geust@example.com")) == (1, 0)
-
-
-def test_a_mail_address_that_is_none_is_refused(client: Client, guests: Order) -> None:
-    for wrong in ("", "x@example.com\nBcc: y@example.com", f"{'x' * 250}@example.com"):
-        client.post(email_page(guests), {"email": wrong})
-        guests.refresh_from_db()
-        assert guests.email == "geust@example.com", wrong
 
 
 def test_the_order_of_a_guest_is_not_given_to_the_account_with_that_address(
