@@ -59,7 +59,7 @@ class Listed(NamedTuple):
 
 
 WRONG_FIELDS = {
-    "letter": [{"letter": "-"}, {"letter": "0-0 COUNT 1"}, {"item": "x"}, {"item": "-1"}],
+    "letter": [{"letter": "0-0 COUNT 1"}, {"item": "-1"}],
     "receipt": [{"receipt": "-"}, {"receipt": "9" * 40}],
 }
 

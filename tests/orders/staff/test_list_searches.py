@@ -23,7 +23,7 @@ from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
-FEW, MANY = 12, 20
+FEW, MANY = 12, 15
 ADDRESSES = [
     *(ORDERS, f"{ORDERS}?q=demo", f"{LOOK_AT}?todo=all", f"{MAILS}?q=demo", f"{EVENTS}?q=1"),
     *("/admin/shop/product/?q=tray", "/admin/shop/variant/?q=tray", "/admin/shop/stockchange/?q=MANY-1"),
