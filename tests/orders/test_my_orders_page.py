@@ -209,7 +209,7 @@ def test_unpaid_units_of_a_draw_are_not_said_to_be_back_on_sale(
         assert mail is not None
         page = text_of(client, address)
         assert "Nothing was charged." in page
-        for text in (page, mail.body):
+        for text in (page, str(mail.body)):
             assert ("units go to the next in the drawn order" in text) == is_drawn, status
             assert ("units went back on sale" in text) == (not is_drawn), status
             assert ("See whether units are left" in text) == (not is_drawn and text is page), status
