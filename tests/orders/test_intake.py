@@ -229,6 +229,16 @@ def test_a_short_number_that_is_drawn_twice_is_drawn_again(product: Product) -> 
     assert waiting(item) == 0
 
 
+@pytest.mark.usefixtures("first_number_drawn_twice")
+def test_a_lone_order_whose_number_is_drawn_twice_is_not_rejected(product: Product) -> None:
+    item = make_item(product, quantity=None)
+    first, second = new_buyers(2)
+    for buyer in (first, second):
+        reserve(item, buyer)
+        assert intake.drain_once(item_id=item.pk) == 1
+    assert list(Order.objects.values_list("status", flat=True)) == [OrderStatus.AWAITING_PAYMENT] * 2
+
+
 def test_short_numbers_are_drawn_evenly_from_letters_and_digits_that_nobody_mistakes() -> None:
     draws = 10_000
     with connection.cursor() as cursor:

@@ -152,6 +152,18 @@ def test_an_order_whose_stock_has_no_room_for_its_units_does_not_block_the_other
     assert units_in(full) == (10, 0, 0)
 
 
+def test_an_order_shipped_before_it_was_settled_is_confirmed(
+    order: Order, item: SaleItem, settings: LazySettings
+) -> None:
+    healthy = settings.CACHES
+    store_away(settings)
+    lifecycle.pay(order_id=order.pk)
+    lifecycle.ship(order_id=order.pk)
+    settings.CACHES = healthy
+    assert tasks.settle_orders() == 1
+    assert figures(item) == (4, 0, 1, 1)
+
+
 def test_a_damaged_hold_does_not_block_the_others(product: Product, store: Any) -> None:
     item = make_item(product, quantity=5)
     orders = [order_of(item, person) for person in new_buyers(5)]

@@ -335,8 +335,11 @@ def page_of(receipt: str) -> str:
 def test_the_form_leads_to_a_page_that_brings_a_lost_reservation_back(
     as_buyer: Client, item: SaleItem, buyer: User, pass_for: PassFor
 ) -> None:
-    page = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": pass_for(buyer, item), "units": "1"})["Location"]
+    pass_text = pass_for(buyer, item)
+    page = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": pass_text, "units": "1"})["Location"]
     assert page == page_of(page.partition("?receipt=")[2])
+    # A repeated yes has the same receipt.
+    assert page.endswith(receipt_of(item, pass_text))
     assert "We are creating your order" in text_of(as_buyer, page)
     lose(item)
     assert as_buyer.get(page.partition("?")[0]).status_code == 404

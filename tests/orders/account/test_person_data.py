@@ -153,11 +153,13 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     for owner in (f"buyer:{person.pk}", f"web:buyer:{person.pk}", f"buyer:{person.pk}:{order.pk}:cancel"):
         IdempotentCall.objects.create(owner=owner, key="1", answer={"shipping_address": ADDRESS})
     of_another = IdempotentCall.objects.create(owner=f"buyer:{person.pk}0", key="1")
+    session_key = UserSession.objects.latest("pk").session_key
     assert "Delete the account for ever" in signed_in.get("/accounts/delete/").content.decode()
     answer = signed_in.post("/accounts/delete/")
     assert "Your account is deleted" in answer.content.decode()
     assert not is_signed_in(signed_in)
     assert not is_signed_in(phone)
+    assert not SessionStore().exists(session_key)
     assert Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     assert sign_in(Client(), login="buyer", password="buyer-password").status_code == 200
     assert sign_in(Client(), login="buyer@example.com", password="buyer-password").status_code == 200

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -181,3 +182,11 @@ def test_a_full_cart_takes_no_other_product(shopper: Client) -> None:
     assert answer.status_code == 302
     assert "Your cart is full" in text_of(shopper)
     assert CartLine.objects.count() == LINES_MAX
+
+
+def test_too_many_changes_from_one_address_have_to_wait(shopper: Client, settings: LazySettings) -> None:
+    settings.CART_LIMIT = "2/minute"
+    tea = goods("tea")
+    assert [add_to_cart(shopper, "tea").status_code for _ in range(3)] == [302, 302, 429]
+    assert change(shopper, **{f"units-{tea.pk}": "3"}).status_code == 429
+    assert CartLine.objects.get().units == 2

@@ -298,6 +298,14 @@ def test_hostile_text_is_refused_or_shown_as_text(client: Client) -> None:
         assert "<script>alert" not in answer.content.decode()
 
 
+def test_too_many_orders_have_to_wait(client: Client, settings: LazySettings) -> None:
+    settings.CHECKOUT_LIMIT_BY_ADDRESS = "1/minute"
+    goods("tea")
+    add_to_cart(client, "tea")
+    form = form_of(client)
+    assert [client.post("/checkout/", form).status_code for _ in range(2)] == [302, 429]
+
+
 def test_the_link_is_sent_again_to_whoever_knows_number_and_address(client: Client, settings: LazySettings) -> None:
     goods("tea")
     order = placed()

@@ -90,6 +90,21 @@ def test_mails_about_an_end_that_staff_moved_away_are_sent_at_the_real_end(
     assert mailed()[1:] == [("stranger@example.com", "Nothing came back: Longjing tea")]
 
 
+def test_a_buyer_whose_units_came_before_the_mails_left_is_not_told_that_none_came(
+    item: SaleItem, buyer: User, rival: User
+) -> None:
+    join(item, rival)
+    change(item, Kind.END_NOW)
+    assert tasks.hand_on_units() == 1
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(hours=1))
+    lifecycle.cancel(order_id=buyer.orders.get().pk)
+    tasks.drain_outbox(item_id=item.pk)
+    change(item, Kind.END_NOW)
+    tasks.hand_on_units()
+    tasks.send_mails()
+    assert mailed() == [("rival@example.com", "Your units are here: 1 × Longjing tea")]
+
+
 def mailed() -> list[tuple[str, str]]:
     return [(message.to[0], str(message.subject)) for message in django_mail.outbox]
 

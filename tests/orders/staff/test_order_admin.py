@@ -154,8 +154,10 @@ def test_a_refund_takes_the_orders_that_its_page_said_it_would(
     # The other one is paid while somebody reads the page.
     client.post(ORDERS, received(order))
     posted = re.findall(r'name="_selected_action" value="(\d+)"', page)
-    client.post(ORDERS, {"action": "refund_orders", "_selected_action": posted, "confirmed": "yes"})
+    confirmed = {"confirmed": "yes", "units_back": "yes"}
+    client.post(ORDERS, {"action": "refund_orders", "_selected_action": posted, **confirmed})
     assert (status_of(paid), status_of(order)) == (OrderStatus.REFUND_DUE, OrderStatus.PAID)
+    assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
 
 
 @pytest.mark.django_db(transaction=True)
