@@ -9,6 +9,7 @@ from django.utils import timezone
 from django_redis import get_redis_connection
 
 from orders.tasks import carry_out_draws, settle_orders
+from seckill.draw import entering
 from seckill.models import Draw, DrawEntry, Sale, SaleItem
 from seckill.store.keys import keys_of
 from shop.models import Product
@@ -30,7 +31,8 @@ def entered(item: SaleItem, count: int, units: int = 1) -> list[User]:
     """As many buyers, each with an entry."""
     buyers = new_buyers(count)
     for buyer in buyers:
-        assert enter(item, buyer, units=units).status_code == 201
+        answer = entering.enter(item=item, buyer_id=buyer.pk, units=units, network="127.0.0.1")
+        assert answer.word is entering.EntryWord.ENTERED
     return buyers
 
 

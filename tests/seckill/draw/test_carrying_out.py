@@ -69,19 +69,24 @@ def assert_conserved(item: SaleItem) -> None:
     assert audit(item_id=item.pk, patience_seconds=0).comparison.problem_count == 0
 
 
-def test_winners_get_orders_and_all_others_are_next(item: SaleItem) -> None:
-    entered(item, 8)
+def test_winners_get_orders_with_a_mail_and_all_others_are_next_and_told_so(item: SaleItem) -> None:
+    with_address(*entered(item, 5))
     draw = drawn(item)
-    assert statuses(item) == ["won"] * 3 + ["not_won"] * 5
-    winners = in_order(item)[:3]
+    assert statuses(item) == ["won"] * 3 + ["not_won"] * 2
+    winners = {entry.reservation_id: entry.buyer_id for entry in in_order(item)[:3]}
     orders = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT)
-    assert {order.reservation_id for order in orders} == {entry.reservation_id for entry in winners}
-    assert {order.buyer_id for order in orders} == {entry.buyer_id for entry in winners}
-    assert left_held_sold(item) == (0, 3, 0)
+    assert dict(orders.values_list("reservation_id", "buyer_id")) == winners
     entries = [Entry(item.pk, str(entry.entry_id), 1) for entry in in_order(item)]
     assert [(one.entry_id, one.won) for one in draw_entries(entries, seed=draw.seed, units={item.pk: 3})] == [
         (str(entry.entry_id), bool(entry.won_at_draw)) for entry in in_order(item)
     ]
+    won = Mail.objects.filter(kind=Mail.Kind.WON)
+    assert {mail.order.reservation_id for mail in won} == winners.keys()
+    assert {mail.buyer for mail in LineMail.objects.all()} == {entry.buyer for entry in in_order(item)[3:]}
+    # A winner of later gets the mail of a winner.
+    cancel(in_order(item)[0])
+    swept(item)
+    assert (won.all().count(), LineMail.objects.count()) == (4, 2)
     assert_conserved(item)
 
 
@@ -118,30 +123,23 @@ def test_the_hash_is_public_before_the_seed_and_the_page_and_the_file_name_nobod
     assert not [entry for entry in entries if str(entry.reservation_id) in draw.file]
 
 
-def test_units_that_winners_do_not_pay_for_go_to_the_next_by_themselves_until_nobody_is_left(item: SaleItem) -> None:
-    entered(item, 5)
+def test_units_that_winners_do_not_pay_for_or_give_back_go_to_the_next_until_nobody_is_left(item: SaleItem) -> None:
+    entered(item, 6)
     drawn(item)
     cancel(in_order(item)[1])
+    paid = Order.objects.get(reservation_id=in_order(item)[0].reservation_id)
+    assert lifecycle.pay(order_id=paid.pk)
     swept(item)
-    assert statuses(item) == ["won", "passed_on", "won", "won", "not_won"]
+    assert statuses(item) == ["won", "passed_on", "won", "won", "not_won", "not_won"]
+    assert left_held_sold(item) == (0, 2, 1)
+    lifecycle.refund(order_id=paid.pk, units_back=True)
+    swept(item)
+    assert statuses(item) == ["passed_on"] * 2 + ["won"] * 3 + ["not_won"]
     let_deadlines_pass()
     lifecycle.expire_overdue()
     swept(item)
-    assert statuses(item) == ["passed_on"] * 4 + ["won"]
+    assert statuses(item) == ["passed_on"] * 5 + ["won"]
     assert left_held_sold(item) == (2, 1, 0)
-    assert_conserved(item)
-
-
-def test_units_of_a_refund_go_to_the_next_too(item: SaleItem) -> None:
-    entered(item, 4)
-    drawn(item)
-    order = Order.objects.get(reservation_id=in_order(item)[0].reservation_id)
-    assert lifecycle.pay(order_id=order.pk)
-    swept(item)
-    assert left_held_sold(item) == (0, 2, 1)
-    lifecycle.refund(order_id=order.pk, units_back=True)
-    swept(item)
-    assert statuses(item) == ["passed_on", "won", "won", "won"]
     assert_conserved(item)
 
 
@@ -162,25 +160,20 @@ def test_an_entry_that_was_passed_over_gets_the_units_once_enough_come_back(prod
     assert left_held_sold(item) == (0, 3, 0)
 
 
-@pytest.mark.parametrize(
-    "place", ["draw.before_closed", "draw.before_drawn", "draw.after_drawn", "draw.after_reserve", "draw.before_chosen"]
-)
-def test_a_sweep_that_is_killed_anywhere_goes_on_where_it_was(item: SaleItem, place: str) -> None:
+def test_a_sweep_that_is_killed_anywhere_goes_on_where_it_was(item: SaleItem) -> None:
     entered(item, 6)
     opening_passes(item)
-    if place in ("draw.before_chosen", "draw.after_drawn", "draw.before_drawn"):
-        carrying_out.close_entries(sale_id=item.sale_id)
-    if place == "draw.before_chosen":
-        swept(item)
-        cancel(in_order(item)[0])
-    with killed_at(place):
-        for _second in range(3):
-            carry_out_draws()
+    for place in ("before_closed", "before_drawn", "after_drawn", "after_reserve"):
+        with killed_at(f"draw.{place}"):
+            for _second in range(3):
+                carry_out_draws()
     swept(item)
-    taken_back = place == "draw.before_chosen"
-    assert statuses(item) == (
-        ["passed_on", "won", "won", "won", "not_won", "not_won"] if taken_back else ["won"] * 3 + ["not_won"] * 3
-    )
+    assert statuses(item) == ["won"] * 3 + ["not_won"] * 3
+    cancel(in_order(item)[0])
+    with killed_at("draw.before_chosen"):
+        carry_out_draws()
+    swept(item)
+    assert statuses(item) == ["passed_on", "won", "won", "won", "not_won", "not_won"]
     assert left_held_sold(item) == (0, 3, 0)
     assert_conserved(item)
 
@@ -256,22 +249,6 @@ def test_rows_that_were_changed_between_close_and_draw_are_not_drawn(item: SaleI
     assert Draw.objects.get().drawn_at is None
 
 
-def test_winners_are_told_by_the_mails_of_their_orders_and_the_others_by_one_of_their_own(item: SaleItem) -> None:
-    buyers = entered(item, 5)
-    with_address(*buyers)
-    drawn(item)
-    swept(item)
-    won = Mail.objects.filter(kind=Mail.Kind.WON)
-    assert len(won) == 3
-    assert {mail.order.reservation_id for mail in won} == {entry.reservation_id for entry in in_order(item)[:3]}
-    assert {mail.buyer for mail in LineMail.objects.all()} == {entry.buyer for entry in in_order(item)[3:]}
-    # A winner of later gets the mail of a winner.
-    cancel(in_order(item)[0])
-    swept(item)
-    assert won.all().count() == 4
-    assert LineMail.objects.count() == 2
-
-
 def test_an_owner_reads_place_and_reservation(item: SaleItem, buyer: User, rival: User) -> None:
     enter(item, buyer, units=2)
     enter(item, rival, units=2)
@@ -298,26 +275,16 @@ def test_a_deleted_account_leaves_an_open_draw_and_stays_a_bare_id_in_a_closed_o
     assert statuses(item) == ["passed_on"]
 
 
-def test_a_reservation_that_the_store_has_lost_is_made_again_under_its_id(item: SaleItem) -> None:
+def test_units_that_the_store_could_not_give_or_has_lost_are_reserved_again_under_the_same_ids(item: SaleItem) -> None:
     entered(item, 3)
     opening_passes(item)
-    with mock.patch.object(ledger, "reserve", return_value=ledger.Reservation(Outcome.RESERVED, now_ms=0)):
-        swept(item)
-    assert left_held_sold(item) == (3, 0, 0)
+    for outcome in (Outcome.UNAVAILABLE, Outcome.RESERVED):
+        with mock.patch.object(ledger, "reserve", return_value=ledger.Reservation(outcome, now_ms=0)):
+            swept(item)
+        assert statuses(item) == ["won"] * 3
+        assert left_held_sold(item) == (3, 0, 0)
     DrawEntry.objects.update(reserved_at=Now() - timedelta(minutes=2))
     swept(item)
     assert left_held_sold(item) == (0, 3, 0)
     orders = Order.objects.values_list("reservation_id", flat=True)
     assert set(orders) == {entry.reservation_id for entry in in_order(item)}
-
-
-def test_outcomes_that_say_wait_stop_the_batch(item: SaleItem) -> None:
-    entered(item, 3)
-    opening_passes(item)
-    with mock.patch.object(ledger, "reserve", return_value=ledger.Reservation(Outcome.UNAVAILABLE, now_ms=0)):
-        for _second in range(3):
-            carry_out_draws()
-    assert statuses(item) == ["won"] * 3
-    assert left_held_sold(item) == (3, 0, 0)
-    swept(item)
-    assert left_held_sold(item) == (0, 3, 0)

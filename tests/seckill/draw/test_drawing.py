@@ -51,14 +51,10 @@ def test_an_entry_that_asks_for_more_than_is_left_is_passed_over() -> None:
     assert big < small, "this seed passes nobody over; choose another one"
 
 
-def test_without_a_limit_everybody_wins() -> None:
-    assert all(one.won for one in draw_entries(entries(5), seed=seed_of(1), units={1: None}))
-
-
 def test_each_item_has_an_order_of_its_own() -> None:
     both = [*entries(5, item=1), *entries(5, item=2, name="other")]
-    found = draw_entries(both, seed=seed_of(1), units={1: 2, 2: 3})
-    assert Counter(one.item for one in found if one.won) == {1: 2, 2: 3}
+    found = draw_entries(both, seed=seed_of(1), units={1: 2, 2: None})
+    assert Counter(one.item for one in found if one.won) == {1: 2, 2: 5}, "without a limit everybody wins"
     assert sorted(one.place for one in found if one.item == 2) == [1, 2, 3, 4, 5]
 
 
@@ -82,27 +78,3 @@ def test_a_right_draw_has_no_differences_and_its_file_is_the_same_content() -> N
     assert differences(content) == []
     text = file_text(sale_id=1, seed=seed_of("seed"), units={1: 4}, drawn=found)
     assert eval(text.replace("true", "True").replace("false", "False")) == content
-
-
-@pytest.mark.parametrize("tampering", ["seed", "added", "removed", "units", "order", "quantity", "twice", "hash"])
-def test_tampering_is_found(tampering: str) -> None:
-    content = content_of(draw_entries(entries(9), seed=seed_of("seed"), units={1: 4}), {1: 4})
-    listed = content["entries"]
-    match tampering:
-        case "seed":
-            content["seed"] = seed_of("another")
-        case "added":
-            listed.append({**listed[0], "entry": str(UUID(int=7))})
-        case "removed":
-            listed.pop()
-        case "units":
-            listed[0]["units"] = 2
-        case "order":
-            listed[0]["entry"], listed[8]["entry"] = listed[8]["entry"], listed[0]["entry"]
-        case "quantity":
-            content["units"]["1"] = 5
-        case "twice":
-            listed.append(listed[0])
-        case "hash":
-            content["entries_sha256"] = seed_of("hash")
-    assert differences(content)

@@ -12,13 +12,13 @@ from seckill.draw import carrying_out
 from seckill.draw.drawing import entries_sha256
 from seckill.draw.entering import EntryWord
 from seckill.draw.entering import enter as enter_draw
-from seckill.models import Draw, DrawEntry, SaleItem
+from seckill.models import Draw, DrawEntry, Sale, SaleItem
 from seckill.publication import CannotPublish
 from shop.models import Product
 from tests.shop.http.schema_client import DOCUMENT, promised_headers
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers, signed_in
-from tests.steps.drawing import drawn, enter, entered, entry_of, make_draw, opening_passes
+from tests.steps.drawing import drawn, enter, entry_of, make_draw, opening_passes
 from tests.steps.guarding import guarded_by
 from tests.steps.shop import text_of
 
@@ -30,7 +30,9 @@ def own_entry(item: SaleItem, user: User) -> tuple[int, dict[str, object]]:
     return answer.status_code, answer.json()
 
 
-def test_an_account_enters_once_and_a_repeated_call_hears_the_same(item: SaleItem, buyer: User) -> None:
+def test_an_account_enters_once_and_a_repeated_call_hears_the_same(item: SaleItem, buyer: User, stranger: User) -> None:
+    refused = enter(item, buyer, units=3)
+    assert (refused.status_code, refused.json()["code"], refused.json()["per_buyer_max"]) == (409, "limit_reached", 2)
     first, again = enter(item, buyer, units=2), enter(item, buyer, units=1)
     assert (first.status_code, again.status_code) == (201, 201)
     assert first.json() == again.json()
@@ -46,6 +48,7 @@ def test_an_account_enters_once_and_a_repeated_call_hears_the_same(item: SaleIte
     assert again.headers["Idempotent-Replayed"] == "true"
     assert "Idempotent-Replayed" in promised_headers("enter_draw", 201)
     assert own_entry(item, buyer) == (200, first.json())
+    assert own_entry(item, stranger)[0] == 404
 
 
 @pytest.mark.django_db(transaction=True)
@@ -92,11 +95,6 @@ def test_no_entry_comes_behind_the_hash(item: SaleItem) -> None:
     assert draw.entries_sha256 == entries_sha256(carrying_out.entries_of(item.sale_id))
 
 
-def test_more_units_than_one_buyer_may_have_are_refused(item: SaleItem, buyer: User) -> None:
-    refused = enter(item, buyer, units=3)
-    assert (refused.status_code, refused.json()["code"], refused.json()["per_buyer_max"]) == (409, "limit_reached", 2)
-
-
 @pytest.mark.parametrize("asked", ["passes", "challenges"])
 def test_a_draw_gives_neither_pass_nor_challenge_before_or_after_the_opening(
     item: SaleItem, buyer: User, asked: str
@@ -119,11 +117,10 @@ def test_the_page_without_scripts_leads_to_the_draw_and_not_to_a_pass(
     assert DrawEntry.objects.count() == 0
 
 
-def test_an_ordinary_sale_has_no_draw(product: Product, buyer: User) -> None:
-    ordinary = SaleItem.objects.get(pk=make_draw(product).pk)
-    ordinary.sale.__class__.objects.update(admission="first_come")
-    withdrawn = signed_in(buyer).delete(f"/api/v1/sale-items/{ordinary.pk}/entries/")
-    for refused in (enter(ordinary, buyer), withdrawn):
+def test_an_ordinary_sale_has_no_draw(item: SaleItem, buyer: User) -> None:
+    Sale.objects.update(admission=Sale.Admission.FIRST_COME)
+    withdrawn = signed_in(buyer).delete(f"/api/v1/sale-items/{item.pk}/entries/")
+    for refused in (enter(item, buyer), withdrawn):
         assert (refused.status_code, refused.json()["code"]) == (409, "no_draw")
 
 
@@ -132,30 +129,31 @@ def test_a_draw_without_time_to_enter_is_not_published(product: Product) -> None
         make_draw(product, opens_in_seconds=-1)
 
 
-def test_a_visitor_is_asked_to_sign_in(item: SaleItem, client: Client) -> None:
-    assert APIClient().post(f"/api/v1/sale-items/{item.pk}/entries/").status_code == 401
-    assert "/accounts/login/" in client.get(f"/sales/{item.sale_id}/enter/").headers["Location"]
-
-
 def test_the_pages_lead_from_the_sale_to_the_entry_and_to_the_result(
-    item: SaleItem, as_buyer: Client, buyer: User
+    item: SaleItem, client: Client, buyer: User
 ) -> None:
     sale = f"/sales/{item.sale_id}/"
-    page = text_of(as_buyer, sale)
+    assert APIClient().post(f"/api/v1/sale-items/{item.pk}/entries/").status_code == 401
+    assert "/accounts/login/" in client.get(f"{sale}enter/").headers["Location"]
+    client.force_login(buyer)
+    page = text_of(client, sale)
     assert "Enter the draw" in page
     assert "data-item=" not in page
     assert f'href="{sale}draw/"' in page
-    assert "Enter the draw" in text_of(as_buyer, f"{sale}enter/")
-    as_buyer.post(f"{sale}enter/", {"item": item.pk, "units": "2"})
-    assert "You are in the draw" in text_of(as_buyer, f"{sale}enter/")
+    assert "Enter the draw" in text_of(client, f"{sale}enter/")
+    for nonsense in ({}, {"item": "x"}, {"item": "0"}):
+        assert client.post(f"{sale}enter/", nonsense).status_code == 404
+    client.post(f"{sale}enter/", {"item": item.pk, "units": "2"})
+    assert "You are in the draw" in text_of(client, f"{sale}enter/")
     assert entry_of(item, buyer).units == 2
-    as_buyer.post(f"{sale}enter/", {"item": item.pk, "withdraw": "1"})
+    client.post(f"{sale}enter/", {"item": item.pk, "withdraw": "1"})
     assert not DrawEntry.objects.exists()
-    as_buyer.post(f"{sale}enter/", {"item": item.pk})
+    client.post(f"{sale}enter/", {"item": item.pk})
     drawn(item)
-    assert "You have won" in text_of(as_buyer, f"{sale}enter/")
-    assert "To my order" in text_of(as_buyer, f"{sale}enter/")
-    assert "您已中签" in text_of(as_buyer, f"/zh-hans{sale}enter/")
+    result = text_of(client, f"{sale}enter/")
+    assert "You have won" in result
+    assert "To my order" in result
+    assert "您已中签" in text_of(client, f"/zh-hans{sale}enter/")
 
 
 def test_the_page_of_an_entry_renews_itself_when_the_entries_have_closed(item: SaleItem, as_buyer: Client) -> None:
@@ -168,13 +166,3 @@ def test_the_page_of_an_entry_renews_itself_when_the_entries_have_closed(item: S
     assert len(waits) > 1
     opening_passes(item)
     assert as_buyer.get(page)["Refresh"] == "30"
-
-
-@pytest.mark.parametrize("posted", [{}, {"item": "x"}, {"item": "0"}])
-def test_a_form_for_no_item_is_answered_with_404(item: SaleItem, as_buyer: Client, posted: dict[str, str]) -> None:
-    assert as_buyer.post(f"/sales/{item.sale_id}/enter/", posted).status_code == 404
-
-
-def test_an_entry_is_no_strangers_matter(item: SaleItem, stranger: User) -> None:
-    entered(item, 2)
-    assert own_entry(item, stranger)[0] == 404

@@ -30,7 +30,8 @@ def told(item: SaleItem, user: User) -> str:
 
 
 def test_entries_are_refused_by_mail_age_and_network(drawn_item: SaleItem, buyer: User, rival: User) -> None:
-    guarded_by(drawn_item, needs_confirmed_mail=True)
+    # A proof is asked for by no draw.
+    guarded_by(drawn_item, needs_confirmed_mail=True, proof_of_work=True)
     assert told(drawn_item, buyer) == "mail_not_confirmed"
     assert told(drawn_item, confirmed(buyer)) == "entered"
     guarded_by(drawn_item, needs_confirmed_mail=False, account_age_hours=24)
@@ -71,10 +72,6 @@ def test_an_entry_that_changes_nothing_uses_up_no_place_of_its_network(
     assert "Choose how many units you want." in page
     assert told(drawn_item, rival) == "entered"
     assert told(drawn_item, stranger) == "too_many_accounts"
-
-
-def test_an_entry_needs_no_proof(drawn_item: SaleItem, buyer: User) -> None:
-    assert told(guarded_by(drawn_item, proof_of_work=True), buyer) == "entered"
 
 
 def test_the_page_says_why_and_withdrawing_asks_no_rule(drawn_item: SaleItem, as_buyer: Client, buyer: User) -> None:
