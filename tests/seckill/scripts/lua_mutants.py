@@ -11,19 +11,20 @@ from dataclasses import dataclass
 TOKEN = re.compile(r"--[^\n]*|'(?:[^'\\]|\\.)*'|\d+|\w+|\.\.|[=~<>]=|\s+|.")
 
 SWAPPED = {
-    "<": ["<=", ">="],
-    "<=": ["<", ">"],
-    ">": [">=", "<="],
-    ">=": [">", "<"],
-    "==": ["~="],
-    "~=": ["=="],
-    "+": ["-"],
-    "*": ["/"],
-    "/": ["*"],
-    "%": ["*"],
-    "and": ["or"],
-    "or": ["and"],
-    "pcall": ["call"],
+    # A test of the edge fails for a comparison that is turned round, too.
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "~=",
+    "~=": "==",
+    "+": "-",
+    "*": "/",
+    "/": "*",
+    "%": "*",
+    "and": "or",
+    "or": "and",
+    "pcall": "call",
 }
 OPENING, CLOSING = set("({["), set(")}]")
 # What ends an operand of `and` and `or`, to its left and to its right.
@@ -93,7 +94,7 @@ def statements_of(body: str) -> Iterator[tuple[int, int]]:
 def damaged_tokens(body: str) -> Iterator[tuple[str, str]]:
     tokens = TOKEN.findall(body)
     for index, token in enumerate(tokens):
-        for other in SWAPPED.get(token, []):
+        if other := SWAPPED.get(token):
             yield f"{token} for {other}", replaced(tokens, index, other)
         if token == "-":
             unary = last_word(tokens[:index]) in {"(", ",", "="}
@@ -109,7 +110,6 @@ def damaged_tokens(body: str) -> Iterator[tuple[str, str]]:
                 yield "a number", replaced(tokens, index, str(wrong))
         if token.startswith("'"):
             yield "a text", replaced(tokens, index, f"'x{token[1:]}")
-            yield "a text", replaced(tokens, index, f"{token[:-1]}x'")
 
 
 def left_operand(tokens: list[str], index: int) -> int:

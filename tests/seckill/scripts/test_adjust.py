@@ -4,11 +4,10 @@ from uuid import uuid4
 
 import pytest
 
-from seckill.items import item_state
 from seckill.ledger import AdjustAnswer
 from seckill.ledger_words import Adjusted
 from seckill.outcomes import Outcome
-from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.checked_item import CheckedItem
 
 # --- adjusted ---
 
@@ -48,17 +47,6 @@ def test_a_change_alters_what_it_names_and_nothing_else(item: CheckedItem) -> No
     assert item.item() == before | changed
 
 
-def test_the_operation_is_noted_with_its_time(item: CheckedItem) -> None:
-    item.publish()
-    operation_id = uuid4()
-    before_ms = item.now_ms()
-    item.adjust(operation_id, units=1)
-    [(noted, applied_ms)] = item.client.hgetall(item.keys.ops).items()
-    assert noted.decode() == str(operation_id)
-    assert before_ms <= int(applied_ms) <= item.now_ms()
-    assert item_state.applied_operations(item_id=ITEM_ID) == {operation_id}
-
-
 # --- an unlimited item ---
 
 
@@ -95,15 +83,6 @@ def test_all_units_that_are_left_can_be_withdrawn_and_no_more(item: CheckedItem,
     assert item.reserve(buyer=8).outcome == expected[taken]
 
 
-def test_a_refused_change_changes_none_of_its_parts_and_may_be_tried_again(item: CheckedItem) -> None:
-    item.publish(quantity=5, per_buyer_max=5)
-    operation_id = uuid4()
-    reservation_id = item.held(units=5)
-    assert item.adjust(operation_id, units=-1, state="paused").word == Adjusted.TOO_FEW_LEFT
-    item.release(reservation_id)
-    assert item.adjust(operation_id, units=-1, state="paused").word == Adjusted.ADJUSTED
-
-
 # --- already applied ---
 
 
@@ -114,18 +93,4 @@ def test_an_operation_is_applied_once_and_the_answer_has_the_present_figures(ite
     item.held()
     answer = item.adjust(operation_id, units=2, state="paused")
     assert (answer.word, answer.quantity, answer.left, answer.held) == (Adjusted.ALREADY_APPLIED, 7, 6, 1)
-
-
-@pytest.mark.parametrize("quantity", [5, None])
-def test_already_applied_comes_before_a_refusal(item: CheckedItem, quantity: int | None) -> None:
-    item.publish(quantity=quantity)
-    operation_id = uuid4()
-    assert item.adjust(operation_id, units=-4 if quantity else 0, state="paused").word == Adjusted.ADJUSTED
-    assert item.adjust(operation_id, units=-4).word == Adjusted.ALREADY_APPLIED
-
-
-# --- unavailable ---
-
-
-def test_an_item_that_was_never_published_is_unavailable(item: CheckedItem) -> None:
-    assert item.adjust(units=1) == AdjustAnswer(Adjusted.UNAVAILABLE, None, None, None, None, None)
+    assert item.adjust(operation_id, units=-9).word == Adjusted.ALREADY_APPLIED

@@ -3,7 +3,7 @@
 import pytest
 
 from seckill import ledger
-from seckill.ledger_words import Confirmed, ReleaseReason
+from seckill.ledger_words import Confirmed
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
@@ -17,20 +17,6 @@ def test_confirmed_units_move_from_held_to_sold(item: CheckedItem, quantity: int
     assert item.counters() == ("2" if quantity else None, "1", "2")
     assert item.holds()[str(reservation_id)] == f"sold:7:2:{deadline_ms}"
     assert item.buyers() == {"7": "2", "8": "1"}
-
-
-def test_a_second_confirm_changes_nothing(item: CheckedItem) -> None:
-    item.publish()
-    reservation_id = item.sold()
-    assert item.confirm(reservation_id) == Confirmed.ALREADY_CONFIRMED
-
-
-@pytest.mark.parametrize("reason", list(ReleaseReason))
-def test_a_released_hold_has_ended(item: CheckedItem, reason: ReleaseReason) -> None:
-    item.publish()
-    reservation_id = item.sold() if reason is ReleaseReason.REFUNDED else item.held()
-    item.release(reservation_id, reason)
-    assert item.confirm(reservation_id) == Confirmed.HOLD_ENDED
 
 
 def test_many_are_confirmed_in_one_call_with_an_answer_for_each(item: CheckedItem) -> None:

@@ -39,27 +39,10 @@ def test_an_item_that_lost_a_key_is_unavailable(item: CheckedItem, verb: str, ha
 
 
 @pytest.mark.parametrize("verb", RESERVING)
-def test_units_held_without_a_hold_are_a_loss_though_no_reservation_is_counted(item: CheckedItem, verb: str) -> None:
-    ready(item, verb, ["held"])
-    item.set(reservations=0)
-    item.lose("holds")
-    assert word(item, verb) == "unavailable"
-
-
-@pytest.mark.parametrize("verb", RESERVING)
 def test_an_item_whose_units_all_came_back_has_no_buyers_and_is_available(item: CheckedItem, verb: str) -> None:
     hold = ready(item, verb, ["ended"])
     assert item.buyers() == {}
     assert word(item, verb, hold) == YES[verb]
-
-
-@pytest.mark.parametrize("verb", RESERVING)
-def test_in_an_ordinary_call_one_command_asks_whether_the_keys_are_there(item: CheckedItem, verb: str) -> None:
-    hold = ready(item, verb, ["held"])
-    before = item.store.calls()["exists"]
-    with item.unguarded():
-        word(item, verb, hold)
-    assert item.store.calls()["exists"] == before + 1
 
 
 # --- the backlog, the window, the latest reservations, a full store ---

@@ -68,14 +68,6 @@ def test_an_item_that_lost_a_part_is_unavailable(item: CheckedItem, verb: str) -
             assert word(item, verb, hold) == "unavailable", part
 
 
-@pytest.mark.parametrize("verb", [verb for verb in COUNTERS if verb != "hand_on"])
-def test_an_unlimited_item_that_lost_a_part_is_unavailable(item: CheckedItem, verb: str) -> None:
-    hold = ready(item, verb, quantity=None)
-    for part in {*PARTS[verb]} - {*verbs.STOCK}:
-        with item.damaged(**{part: None}):
-            assert word(item, verb, hold) == "unavailable", part
-
-
 @pytest.mark.parametrize("verb", verbs.WITH_PARTS)
 def test_an_item_with_a_damaged_number_is_unavailable(item: CheckedItem, verb: str) -> None:
     hold = ready(item, verb)
@@ -90,14 +82,6 @@ def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(item: C
     hold = ready(item, verb)
     item.set(quantity="many", left="many")
     assert word(item, verb, hold) == "unavailable"
-
-
-@pytest.mark.parametrize("verb", [verb for verb in COUNTERS if verb != "hand_on"])
-@pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
-def test_a_counter_may_be_any_number_that_the_store_can_count_with(item: CheckedItem, verb: str, value: str) -> None:
-    hold = ready(item, verb, ["held"], quantity=5 if verb == "adjust" else None)
-    with item.damaged(sold=value), item.unguarded():
-        assert word(item, verb, hold) == YES[verb]
 
 
 @pytest.mark.parametrize("verb", ["reserve", "readmit", "release", "restore", "join_line"])

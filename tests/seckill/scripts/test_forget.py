@@ -6,7 +6,7 @@ import pytest
 
 from seckill import ledger
 from seckill.items import item_state
-from seckill.ledger_words import Forgotten, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import Forgotten, ReleaseReason
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -16,15 +16,6 @@ def two_ended(item: CheckedItem) -> UUID:
     item.publish(quantity=9, per_buyer_max=5)
     item.ended(buyer=8)
     return item.ended()
-
-
-def test_an_ended_hold_is_forgotten_and_counted(item: CheckedItem) -> None:
-    reservation_id = two_ended(item)
-    before = item.item()
-    assert item.forget(reservation_id) == Forgotten.FORGOTTEN
-    assert str(reservation_id) not in item.holds()
-    assert item.item() == before | {"forgotten": "1"}
-    assert item_state.totals(item_id=ITEM_ID).consistent
 
 
 def test_forgotten_holds_add_up(item: CheckedItem) -> None:
@@ -46,15 +37,6 @@ def test_an_item_whose_count_is_damaged_is_unavailable(item: CheckedItem, damage
     reservation_id = two_ended(item)
     item.client.hset(item.keys.item, "forgotten", damage)
     assert item.forget(reservation_id) == Forgotten.UNAVAILABLE
-
-
-@pytest.mark.parametrize("state", ["held", "sold"])
-@pytest.mark.parametrize("keep_ms", [-3_600_000, 3_600_000])
-def test_a_hold_that_counts_units_stays(item: CheckedItem, state: str, keep_ms: int) -> None:
-    item.publish()
-    item.ended()
-    reservation_id = getattr(item, state)()
-    assert item.forget(reservation_id, keep_ms=keep_ms) == Forgotten.NOT_ENDED
 
 
 @pytest.mark.parametrize(
@@ -85,15 +67,6 @@ def test_the_only_hold_of_an_item_stays(item: CheckedItem) -> None:
     assert item.forget(first) == Forgotten.FORGOTTEN
     assert item.forget(second) == Forgotten.LAST_HOLD
     assert item.reserve().outcome == Outcome.RESERVED
-
-
-def test_a_late_payment_of_a_forgotten_hold_takes_its_units_again(item: CheckedItem) -> None:
-    reservation_id = two_ended(item)
-    item.forget(reservation_id)
-    with item.unguarded():
-        assert item.restore(reservation_id, state=RestoreAs.LATE_PAYMENT) == Restored.RESTORED
-    assert item.counters() == ("8", "0", "1")
-    assert item_state.totals(item_id=ITEM_ID).consistent
 
 
 def test_many_are_forgotten_in_one_call_with_an_answer_for_each(item: CheckedItem) -> None:

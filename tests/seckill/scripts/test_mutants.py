@@ -84,15 +84,15 @@ EQUIVALENT = {
 
 # A generator that makes no mutants would find no survivors.
 MUTANTS_MIN = {
-    "publish": 115,
-    "reserve": 365,
-    "readmit": 300,
-    "confirm": 92,
-    "release": 138,
-    "adjust": 235,
-    "restore": 255,
+    "publish": 85,
+    "reserve": 300,
+    "readmit": 220,
+    "confirm": 80,
+    "release": 110,
+    "adjust": 180,
+    "restore": 200,
     "forget": 100,
-    "archive": 90,
+    "archive": 70,
     "open_line": 20,
     "join_line": 150,
     "leave_line": 40,

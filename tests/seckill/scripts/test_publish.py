@@ -6,7 +6,6 @@ import pytest
 
 from seckill import ledger
 from seckill.ledger_words import Published
-from seckill.outcomes import Outcome
 from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
 from seckill.store.scripts import Script
@@ -47,32 +46,11 @@ def test_an_unlimited_item_has_neither_quantity_nor_left(item: CheckedItem) -> N
     assert not {"quantity", "left"} & item.item().keys()
 
 
-def test_an_item_may_be_published_paused(item: CheckedItem) -> None:
-    assert item.publish(paused=True) == Published.PUBLISHED
-    assert item.item()["state"] == "paused"
-    assert item.reserve().outcome == Outcome.PAUSED
-
-
-def test_an_unverified_item_is_unavailable_until_it_is_verified(item: CheckedItem) -> None:
-    assert item.publish(verified=False) == Published.PUBLISHED
-    assert "incarnation" not in item.item()
-    assert item.reserve().outcome == Outcome.UNAVAILABLE
-    item.mark_verified()
-    assert item.reserve().outcome == Outcome.RESERVED
-
-
 def test_a_second_publish_changes_nothing_whatever_its_terms(item: CheckedItem) -> None:
     item.publish(quantity=5)
     item.held()
     assert item.publish(quantity=9, per_buyer_max=9) == Published.ALREADY_PUBLISHED
     assert item.counters() == ("4", "1", "0")
-
-
-def test_publishing_creates_an_empty_outbox_with_its_consumer_group(item: CheckedItem) -> None:
-    item.publish()
-    assert item.entries() == []
-    [group] = item.client.xinfo_groups(item.keys.outbox)
-    assert (group["name"], group["last-delivered-id"]) == (b"intake", b"0-0")
 
 
 def test_an_outbox_whose_item_was_lost_keeps_its_entries_and_its_position(item: CheckedItem) -> None:
@@ -97,12 +75,6 @@ def test_an_outbox_whose_item_and_group_were_lost_gets_a_group_from_the_first_en
         item.publish()
     [(_, entries)] = item.client.xreadgroup("intake", "reader", {item.keys.outbox: ">"})
     assert len(entries) == 1
-
-
-def test_a_full_store_refuses_to_publish_and_keeps_nothing_of_it(item: CheckedItem) -> None:
-    with item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
-        item.publish()
-    assert item.dump() == {}
 
 
 # --- nothing is written before the replication id is known ---

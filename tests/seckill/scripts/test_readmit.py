@@ -3,8 +3,7 @@
 import pytest
 
 from seckill.items import item_state
-from seckill.ledger_words import Confirmed, Readmitted, Released
-from seckill.outcomes import Outcome
+from seckill.ledger_words import Readmitted
 from tests.seckill.checked_item import DEADLINE_MS, ITEM_ID, RESERVED_MS, CheckedItem
 
 
@@ -40,20 +39,6 @@ def test_a_lost_reservation_is_held_again_and_in_the_outbox(item: CheckedItem, q
 def test_a_yes_that_was_given_is_kept_whatever_the_phase(item: CheckedItem, terms: dict[str, int]) -> None:
     item.publish(**terms)  # type: ignore[arg-type]
     assert item.readmit() == Readmitted.READMITTED
-
-
-def test_a_reservation_that_is_back_behaves_like_any_other(item: CheckedItem) -> None:
-    item.publish(quantity=4, per_buyer_max=1)
-    first, second = item.new_id(), item.new_id()
-    for reservation_id, buyer in ((first, 7), (second, 8)):
-        assert item.readmit(reservation_id, buyer=buyer) == Readmitted.READMITTED
-        assert item.readmit(reservation_id, buyer=buyer) == Readmitted.ALREADY_RESERVED
-    assert item.latest() == [(2, str(second)), (1, str(first))]
-    assert item.reserve(first, buyer=7).outcome == Outcome.ALREADY_RESERVED
-    assert item.reserve(buyer=7).outcome == Outcome.LIMIT_REACHED
-    assert item.confirm(first) == Confirmed.CONFIRMED
-    assert item.release(second) == Released.RELEASED
-    assert item.counters() == ("3", "0", "1")
 
 
 @pytest.mark.parametrize(

@@ -34,16 +34,6 @@ def test_refunded_units_are_left_again(item: CheckedItem, quantity: int | None) 
     assert item.buyers() == {"7": "1", "8": "1"}
 
 
-@pytest.mark.parametrize("first", list(ReleaseReason))
-def test_a_second_release_changes_nothing(item: CheckedItem, first: ReleaseReason) -> None:
-    item.publish()
-    item.held(buyer=8)
-    reservation_id = item.held()
-    item.release(reservation_id, first)
-    for second in ReleaseReason:
-        assert item.release(reservation_id, second) == Released.ALREADY_RELEASED
-
-
 def test_a_hold_whose_buyer_is_not_counted_is_released_too(item: CheckedItem) -> None:
     item.publish()
     reservation_id = item.held()

@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from seckill.items import holdings
 from seckill.ledger import Reservation
-from seckill.ledger_words import Hold, ReleaseReason, RestoreAs
+from seckill.ledger_words import Hold
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem
 
@@ -52,59 +52,6 @@ def test_the_last_units_can_be_had_and_not_one_more_and_again_when_they_came_bac
     assert item.reserve(buyer=9).outcome == Outcome.RESERVED
 
 
-def test_an_unlimited_item_only_counts(item: CheckedItem) -> None:
-    item.publish(quantity=None, per_buyer_max=1000)
-    answer = item.reserve(units=1000)
-    assert (answer.outcome, answer.left) == (Outcome.RESERVED, None)
-    assert item.counters() == (None, "1000", "0")
-    assert item.reserve().outcome == Outcome.LIMIT_REACHED
-
-
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"state": "paused"}, Outcome.PAUSED),
-        ({"opens_ms": "9999999999999"}, Outcome.NOT_OPEN),
-        ({"closes_ms": "1"}, Outcome.CLOSED),
-        ({"per_buyer_max": "0"}, Outcome.LIMIT_REACHED),
-    ],
-)
-def test_a_refusal_of_an_unlimited_item_says_no_figure(
-    item: CheckedItem, change: dict[str, str], word: Outcome
-) -> None:
-    item.publish(quantity=None)
-    held = item.held()
-    item.set(**change)
-    answer = item.reserve()
-    assert (answer.outcome, answer.left) == (word, None)
-    assert (answer.retry_ms > 0) == (word is Outcome.NOT_OPEN)
-    assert item.reserve(held).left is None
-
-
-def test_new_reservations_are_listed_newest_first_with_their_numbers(item: CheckedItem) -> None:
-    item.publish(quantity=4)
-    first, second = item.held(buyer=7), item.held(buyer=8)
-    # Not repeated ones, nor restored orders, which are counted; nor refusals.
-    item.reserve(second, buyer=8)
-    item.restore(state=RestoreAs.SOLD, buyer=9)
-    fourth = item.held(buyer=10)
-    assert item.reserve(buyer=11).outcome == Outcome.HELD_BY_OTHERS
-    assert item.latest() == [(4, str(fourth)), (2, str(second)), (1, str(first))]
-
-
-# --- unavailable, by test_every_verb.py and test_every_loss.py ---
-
-
-def test_an_item_that_is_unavailable_says_neither_that_it_is_paused_nor_what_was_reserved(item: CheckedItem) -> None:
-    item.publish()
-    reservation_id = item.held()
-    item.become_unverified(incarnation=None)
-    with item.damaged(state="paused"):
-        assert item.reserve(reservation_id).outcome == Outcome.UNAVAILABLE
-        item.mark_verified()
-        assert item.reserve().outcome == Outcome.PAUSED
-
-
 # Units and deadline of the first answer are told again.
 KNOWN = {"held": Outcome.ALREADY_RESERVED, "sold": Outcome.ALREADY_RESERVED, "ended": Outcome.HOLD_ENDED}
 LATER = {
@@ -144,30 +91,6 @@ def test_a_repeated_call_gets_the_first_answer_again_also_after_the_payment(item
     item.confirm(reservation_id)
     paid = item.reserve(reservation_id)
     assert (paid.outcome, paid.deadline_ms) == (Outcome.ALREADY_RESERVED, first.deadline_ms)
-
-
-@pytest.mark.parametrize("reason", list(ReleaseReason))
-def test_a_pass_whose_hold_was_released_is_spent(item: CheckedItem, reason: ReleaseReason) -> None:
-    item.publish()
-    reservation_id = item.new_id()
-    first = item.reserve(reservation_id, units=2)
-    if reason is ReleaseReason.REFUNDED:
-        item.confirm(reservation_id)
-    item.release(reservation_id, reason)
-    again = item.reserve(reservation_id, units=1)
-    assert (again.outcome, again.units, again.deadline_ms) == (Outcome.HOLD_ENDED, 2, first.deadline_ms)
-
-
-@pytest.mark.parametrize("later", LATER)
-def test_the_answer_to_a_known_reservation_comes_before_the_later_state_of_the_sale(
-    item: CheckedItem, later: str
-) -> None:
-    item.publish()
-    known = {state: getattr(item, state)(buyer=buyer) for buyer, state in enumerate(KNOWN, start=7)}
-    item.set(**LATER[later])
-    assert item.reserve(buyer=20).outcome == later
-    for state, outcome in KNOWN.items():
-        assert item.reserve(known[state]).outcome == outcome
 
 
 # --- of two outcomes that apply ---
@@ -222,16 +145,6 @@ def test_the_answer_says_in_how_many_milliseconds_the_sale_opens(
 # --- limit_reached ---
 
 
-def test_a_buyer_may_have_as_many_units_as_the_limit_says_and_not_one_more(item: CheckedItem) -> None:
-    item.publish(per_buyer_max=3)
-    for units, outcome in ((4, "limit_reached"), (2, "reserved"), (2, "limit_reached"), (1, "reserved")):
-        assert item.reserve(units=units).outcome == outcome
-    answer = item.reserve(units=1)
-    assert answer == Reservation(Outcome.LIMIT_REACHED, answer.now_ms, left=2, remaining=0, per_buyer_max=3)
-    # The limit of one buyer is not another's.
-    assert item.reserve(buyer=8).outcome == Outcome.RESERVED
-
-
 def test_a_buyer_who_has_more_than_a_lowered_limit_can_reserve_none(item: CheckedItem) -> None:
     item.publish(per_buyer_max=3)
     item.held(units=2)
@@ -260,14 +173,6 @@ def test_units_that_may_come_back_are_told_apart_from_sold_ones(
         getattr(item, state)(buyer=buyer)
     answer = item.reserve(buyer=9, units=units)
     assert answer == Reservation(outcome, answer.now_ms, left=left)
-
-
-def test_a_full_store_still_refuses_with_the_right_word(item: CheckedItem) -> None:
-    item.publish(quantity=1)
-    item.held()
-    with item.store.full():
-        item.client.script_flush()
-        assert item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
 
 
 # --- units for the waiting list ---

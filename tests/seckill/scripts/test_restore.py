@@ -93,11 +93,6 @@ def test_a_hold_that_is_there_stays_as_it_is_before_every_refusal(item: CheckedI
         assert item.restore(reservation_id, state=state) == Restored.ALREADY_RESTORED
 
 
-def test_an_ended_hold_is_not_ended_again(item: CheckedItem) -> None:
-    item.publish()
-    assert item.restore(item.ended(), state=RestoreAs.ENDED) == Restored.ALREADY_RESTORED
-
-
 # --- a late payment is taken only where a reservation would be ---
 
 
@@ -113,17 +108,6 @@ def test_a_late_payment_is_not_taken_beyond_the_limit(item: CheckedItem) -> None
     assert item.restore(state=LATE, units=3, buyer=9) == Restored.RESTORED
     assert item.restore(state=LATE, units=1, buyer=8) == Restored.LIMIT_REACHED
     assert item.restore(state=LATE, units=1, buyer=10) == Restored.TOO_FEW_LEFT
-
-
-def test_an_item_that_is_missing_or_lost_a_number_is_unavailable_to_known_orders_too(item: CheckedItem) -> None:
-    states = (*COUNTED, RestoreAs.ENDED)
-    assert {item.restore(state=state) for state in states} == {Restored.UNAVAILABLE}
-    item.publish()
-    held = item.held()
-    for part in ("held", "sold", "quantity", "left"):
-        with item.damaged(**{part: None}):
-            answers = {item.restore(hold, state=state) for state in states for hold in (None, held)}
-            assert answers == {Restored.UNAVAILABLE}, part
 
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])

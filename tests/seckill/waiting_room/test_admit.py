@@ -81,22 +81,6 @@ def test_people_are_called_at_the_pace(
     assert room.count("admitted", "inside", "pace") == (1 + places, 1 + places, 60)
 
 
-@pytest.mark.parametrize(("pace", "places"), [(30, 2), (120, 5), (7, 1), (100_000, 9)])
-def test_a_pace_is_people_a_minute(checked_item: CheckedItem, pace: int, places: int) -> None:
-    room = line(checked_item)
-    with room.at("admit", next_ms=-2000):
-        assert room.admit("1" * 9, pace=pace) == called(places)
-    assert room.count("pace") == (pace,)
-
-
-def test_a_time_that_is_no_whole_millisecond_is_kept_as_one(checked_item: CheckedItem) -> None:
-    room = line(checked_item)
-    with room.at("admit", next_ms=0, moved_ms=0):
-        room.admit("1", pace=7)
-    next_ms, now_ms = room.count("next_ms", "moved_ms")
-    assert next_ms - now_ms == 60_000 // 7
-
-
 # --- people who are gone ---
 
 
@@ -242,6 +226,15 @@ def test_reservations_that_the_store_has_lost_let_nobody_else_in(checked_item: C
     assert room.count("inside") == (3,)
 
 
+def test_the_first_call_fixes_how_many_were_early(checked_item: CheckedItem) -> None:
+    room = line(checked_item, early=None)
+    room.admit("")
+    assert room.count("early") == (40,)
+    room.client.hset(room.keys.room, "arrivals", 50)
+    room.admit("")
+    assert room.count("early") == (40,)
+
+
 def test_a_step_is_noted_at_its_time_with_the_counts_after_it(checked_item: CheckedItem) -> None:
     room = line(checked_item, called=2, admitted=1, lapsed_admitted=1)
     room.has_step(room.now_ms(), "2:1:0")
@@ -253,21 +246,3 @@ def test_a_step_is_noted_at_its_time_with_the_counts_after_it(checked_item: Chec
     assert counts == "4:2:7"
     assert before_ms <= int(at_ms) <= room.now_ms()
     assert room.steps() == [[4, 2, 7], [2, 1, 0]]
-
-
-def test_the_first_call_fixes_how_many_were_early(checked_item: CheckedItem) -> None:
-    room = line(checked_item, early=None)
-    room.admit("")
-    assert room.count("early") == (40,)
-    room.client.hset(room.keys.room, "arrivals", 50)
-    room.admit("")
-    assert room.count("early") == (40,)
-
-
-def test_admitting_changes_only_the_fields_of_the_line(checked_item: CheckedItem) -> None:
-    room = line(checked_item, entered=3)
-    before = room.room()
-    room.admit("1")
-    after = room.room()
-    changed = {"called", "admitted", "next_ms", "pace", "state", "left", "inside", "late_steps"}
-    assert {name for name in before | after if before.get(name) != after.get(name)} == changed

@@ -25,28 +25,12 @@ def test_accounts_are_numbered_in_their_order_and_each_hears_its_number_again(ch
     assert [room.refused(partial(room.arrive, account)) for account in (8, 7)] == [known(2), known(0)]
 
 
-def test_one_who_has_entered_is_known_as_such(checked_item: CheckedItem) -> None:
-    room = CheckedRoom(checked_item)
-    room.has_arrived(7, "3*")
-    assert room.refused(room.arrive) == known(3, entered=True)
-
-
 @pytest.mark.parametrize("name", ["opens_ms", "arrivals"])
 @pytest.mark.parametrize("value", [None, "many", ""])
 def test_a_room_that_has_lost_a_part_is_unavailable(checked_item: CheckedItem, name: str, value: str | None) -> None:
     room = CheckedRoom(checked_item, **{name: value})
     room.has_arrived(9, "0")
     assert room.refused(room.arrive) == room.refused(lambda: room.arrive(9)) == Arrival(Arrived.UNAVAILABLE)
-
-
-def test_a_room_that_was_never_made_is_unavailable(checked_item: CheckedItem) -> None:
-    room = CheckedRoom(checked_item)
-    room.client.flushall()
-    before_ms = room.now_ms()
-    word, now_ms, number = room.raw("arrive", [room.keys.room, room.keys.arrivals], [7, "", ""])
-    assert (word, number) == ("unavailable", "")
-    assert before_ms <= int(now_ms) <= room.now_ms()
-    assert room.dump() == {}
 
 
 def test_each_answer_has_the_clock_of_the_store(checked_item: CheckedItem) -> None:
@@ -68,12 +52,6 @@ def test_a_number_that_the_store_has_lost_is_brought_back(
     assert room.count("arrivals") == (count_after,)
     assert room.refused(lambda: room.arrive(claimed=claimed)) == known(claimed)
     assert room.arrive(8) == arrived(count_after)
-
-
-def test_a_claim_of_a_known_account_changes_nothing(checked_item: CheckedItem) -> None:
-    room = CheckedRoom(checked_item, arrivals=10)
-    room.has_arrived(7, "4")
-    assert room.refused(lambda: room.arrive(claimed=3)) == known(4)
 
 
 def test_a_place_that_has_lapsed_is_given_up_once_for_a_new_one(checked_item: CheckedItem) -> None:

@@ -35,21 +35,6 @@ def test_a_place_that_was_not_called_or_has_lapsed_lets_nobody_in(
     assert room.refused(lambda: room.enter(place=place)) == word
 
 
-@pytest.mark.parametrize("place", [1, 3, 4])
-def test_one_who_has_entered_stays_in(checked_item: CheckedItem, place: int) -> None:
-    room = room_with(checked_item, "5*")
-    assert room.refused(lambda: room.enter(place=place)) == Entered.ALREADY_ENTERED
-
-
-@pytest.mark.parametrize("entry", [None, "6", "6*", "50"])
-@pytest.mark.parametrize("place", [1, 3, 4])
-def test_a_number_that_the_account_does_not_have_is_no_place(
-    checked_item: CheckedItem, entry: str | None, place: int
-) -> None:
-    room = room_with(checked_item, entry)
-    assert room.refused(lambda: room.enter(place=place)) == Entered.NO_PLACE
-
-
 @pytest.mark.parametrize("name", ["called", "lapsed", "entered"])
 @pytest.mark.parametrize("value", [None, "many"])
 @pytest.mark.parametrize("entry", [None, "5", "5*"])

@@ -7,7 +7,6 @@ from seckill.ledger_words import HandedOn, Released
 from seckill.line import line_ledger
 from seckill.outcomes import Outcome
 from seckill.store import scripts
-from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem
 
 
@@ -188,16 +187,6 @@ def test_units_kept_for_somebody_who_is_not_there_are_free_again(item: CheckedIt
 # --- refusals, in their order, beside those of test_every_verb.py and test_every_loss.py ---
 
 
-@pytest.mark.parametrize("lost", ["outbox", "buyers"])
-def test_an_item_without_units_in_hands_needs_its_outbox_alone(item: CheckedItem, lost: str) -> None:
-    item.publish_with_line(quantity=1, per_buyer_max=9)
-    item.waiting(buyer=8, units=2)
-    item.adjust(units=1)
-    item.client.delete(getattr(item.keys, lost))
-    with item.unguarded():
-        assert item.hand_on() is (HandedOn.UNAVAILABLE if lost == "outbox" else HandedOn.HANDED_ON)
-
-
 def test_an_item_without_a_line_says_so(item: CheckedItem) -> None:
     item.publish(paused=True)
     assert item.hand_on() is HandedOn.NO_LINE
@@ -256,29 +245,8 @@ def test_a_store_that_lost_its_scripts_loads_both(item: CheckedItem) -> None:
     assert [hold.split(":")[0] for hold in (item.holds()[str(held)], item.holds()[str(place)])] == ["ended", "held"]
 
 
-def test_a_full_store_takes_units_back_and_hands_them_on_when_it_has_room(item: CheckedItem) -> None:
-    item.publish_with_line(quantity=1)
-    held = item.held(buyer=1)
-    item.waiting(buyer=8)
-    with item.store.full():
-        assert item.release(held, handing_on=True) is Released.RELEASED
-        assert item.counters() == ("1", "0", "0")
-        with pytest.raises(StoreUnreachable):
-            item.hand_on()
-        assert item.line() == ["8"]
-    assert item.hand_on() is HandedOn.HANDED_ON
-
-
 def test_a_line_of_which_the_item_knows_nothing_is_served_too(item: CheckedItem) -> None:
     left(item, 1, waiting=[(8, 1)])
     item.set(smallest_waiting=None)
     assert item.hand_on() is HandedOn.HANDED_ON
     assert item.line() == []
-
-
-def test_the_first_reservation_of_an_item_may_come_from_the_line(item: CheckedItem) -> None:
-    item.publish_with_line(quantity=1, per_buyer_max=2)
-    place = item.waiting(buyer=8, units=2)
-    item.adjust(units=1)
-    assert item.hand_on() is HandedOn.HANDED_ON
-    assert item.latest() == [(1, str(place))]

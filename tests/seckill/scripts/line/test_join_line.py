@@ -30,14 +30,6 @@ def test_places_are_in_the_order_of_arrival_whatever_their_units(item: CheckedIt
     assert item.client.hget(item.keys.places, "arrivals") == b"4"
 
 
-@pytest.mark.parametrize(("sizes", "least"), [((3, 2, 1), "1"), ((1, 2, 3), "1"), ((2, 3), "2"), ((3, 2), "2")])
-def test_the_item_knows_for_how_few_units_somebody_waits(item: CheckedItem, sizes: tuple[int, ...], least: str) -> None:
-    sold_out(item)
-    for buyer, units in enumerate(sizes, start=8):
-        item.waiting(buyer=buyer, units=units)
-    assert item.item()["smallest_waiting"] == least
-
-
 def test_a_second_call_gets_the_place_that_is_there(item: CheckedItem) -> None:
     sold_out(item)
     first = item.waiting(buyer=8, units=2)

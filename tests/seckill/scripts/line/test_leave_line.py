@@ -1,7 +1,5 @@
 """leave_line.lua: a place is given up, and what it kept from newcomers is free."""
 
-import pytest
-
 from seckill.ledger_words import Departed
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import CheckedItem
@@ -29,14 +27,6 @@ def test_a_place_is_left_by_its_own_id_and_buyer(item: CheckedItem) -> None:
     assert item.line() == ["8"]
 
 
-@pytest.mark.parametrize("damaged", ["", "{}", "{}:1", "x{}:1:1"])
-def test_a_damaged_place_is_nobodys(item: CheckedItem, damaged: str) -> None:
-    sold_out(item)
-    place = item.waiting(buyer=8)
-    item.client.hset(item.keys.places, "8", damaged.format(place))
-    assert item.leave(place, buyer=8) is Departed.NOT_WAITING
-
-
 def test_newcomers_get_units_again_that_only_the_one_who_left_waited_for(item: CheckedItem) -> None:
     sold_out(item)
     small = item.waiting(buyer=8, units=1)
@@ -51,17 +41,6 @@ def test_newcomers_get_units_again_that_only_the_one_who_left_waited_for(item: C
     assert item.reserve(buyer=10).outcome == Outcome.RESERVED
     assert item.leave(large, buyer=9) is Departed.LEFT_LINE
     assert "smallest_waiting" not in item.item()
-
-
-def test_one_leaves_the_line_of_an_item_that_was_lost_without_leaving_a_part_of_it(item: CheckedItem) -> None:
-    sold_out(item)
-    item.waiting(buyer=9)
-    place = item.waiting(buyer=8)
-    item.client.delete(item.keys.item)
-    with item.unguarded():
-        assert item.leave(place, buyer=8) is Departed.LEFT_LINE
-    assert item.item() == {}
-    assert item.line() == ["9"]
 
 
 def test_of_several_who_stay_the_fewest_units_count(item: CheckedItem) -> None:

@@ -7,10 +7,6 @@ from seckill.outcomes import Outcome
 from tests.seckill.checked_item import CheckedItem
 
 
-def test_an_item_that_is_not_there_gets_no_line(item: CheckedItem) -> None:
-    assert item.open_line() is LineOpened.UNAVAILABLE
-
-
 def test_an_item_has_a_line_from_then_on(item: CheckedItem) -> None:
     item.publish(quantity=1)
     item.held()
@@ -18,15 +14,6 @@ def test_an_item_has_a_line_from_then_on(item: CheckedItem) -> None:
     assert item.open_line() is LineOpened.OPENED
     assert item.item()["waiting_list"] == "1"
     assert item.join(buyer=8).word is Joined.JOINED
-
-
-def test_opening_it_again_changes_nothing(item: CheckedItem) -> None:
-    item.publish_with_line(quantity=1)
-    item.held()
-    item.waiting(buyer=8)
-    before = item.dump()
-    assert item.open_line() is LineOpened.OPENED
-    assert item.dump() == before
 
 
 @pytest.mark.parametrize("units", [1, 2, 3])
