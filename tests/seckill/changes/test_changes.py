@@ -90,14 +90,6 @@ def test_an_ended_sale_is_reopened_by_moving_its_end(item: SaleItem, buyer: User
     assert told(item, buyer) == Outcome.CLOSED
 
 
-def test_the_units_per_buyer_change(item: SaleItem, buyer: User) -> None:
-    change(item, Kind.UNITS_PER_BUYER, units=3)
-    assert (item.per_buyer_max, counters_of(item).per_buyer_max) == (3, 3)
-    assert told(item, buyer, 3) == Outcome.RESERVED
-    change(item, Kind.UNITS_PER_BUYER, units=1)
-    assert told(item, buyer) == Outcome.LIMIT_REACHED
-
-
 def test_a_change_of_a_sale_is_one_entry_per_item(product: Product) -> None:
     items = sale_of_two(product)
     entries = make_change(kind=Kind.PAUSE, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
@@ -156,6 +148,9 @@ def test_a_draft_an_upcoming_sale_and_an_unlimited_item_have_rules_of_their_own(
     with pytest.raises(CannotChange, match="unlimited"):
         change(upcoming, Kind.ADD_UNITS, units=1)
     assert change(upcoming, Kind.PAUSE).status == Status.APPLIED
+    SaleItem.objects.filter(pk=upcoming.pk).update(quantity=5, announced_at=None)
+    with pytest.raises(CannotChange, match="not in the reservation store yet"):
+        change(upcoming, Kind.ADD_UNITS, units=1)
 
 
 def test_the_end_is_not_moved_into_another_sale_of_the_product(item: SaleItem, product: Product) -> None:
@@ -183,9 +178,7 @@ def test_a_pending_later_end_keeps_other_sales_out(item: SaleItem, product: Prod
         (Kind.ADD_UNITS, {"units": 2}),
         (Kind.WITHDRAW_UNITS, {"units": 2}),
         (Kind.WITHDRAW_UNITS, {"units": 4}),
-        (Kind.PAUSE, {}),
         (Kind.END_NOW, {}),
-        (Kind.UNITS_PER_BUYER, {"units": 2}),
     ],
 )
 def test_a_change_that_was_killed_is_finished_once(
@@ -238,7 +231,6 @@ def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: 
 @pytest.mark.parametrize(
     ("kinds", "word"),
     [
-        ([Kind.PAUSE], Outcome.PAUSED),
         ([Kind.PAUSE_ITEM], Outcome.PAUSED),
         ([Kind.END_NOW], Outcome.CLOSED),
         ([Kind.PAUSE, Kind.RESUME], Outcome.RESERVED),
@@ -256,18 +248,6 @@ def test_a_sale_that_was_stopped_before_its_announcement_sells_nothing(
     assert sweep_changes() == len(kinds)
     assert told(item, buyer) == (Outcome.LIMIT_REACHED if word == Outcome.RESERVED else word)
     assert to_ms(Sale.objects.get().closes_at) == counters_of(item).closes_ms
-
-
-def test_changes_of_an_item_that_the_store_lost_stay_pending(item: SaleItem, store: Any) -> None:
-    store.flushdb()
-    assert change(item, Kind.PAUSE).status == Status.PENDING
-    assert sweep_changes() == 0
-
-
-def test_an_unannounced_item_gets_no_units(item: SaleItem) -> None:
-    SaleItem.objects.update(announced_at=None)
-    with pytest.raises(CannotChange, match="not in the reservation store yet"):
-        change(item, Kind.ADD_UNITS, units=1)
 
 
 def test_a_pause_that_is_applied_late_does_not_undo_later_changes(product: Product, store: Any) -> None:

@@ -1,6 +1,5 @@
 """After its end a sale says how many units it had and sold, to staff and to the public, also once it is archived."""
 
-from datetime import timedelta
 from importlib import import_module
 
 import pytest
@@ -65,12 +64,6 @@ def test_staff_see_it_and_are_offered_no_change_of_units(as_manager: Client, end
             make_change(kind=kind, item_id=ended.pk, units=1, reason="more", made_by=None)
 
 
-def test_a_sale_that_is_opened_again_has_what_it_takes_back(ended: SaleItem) -> None:
-    change(ended, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
-    ended.refresh_from_db()
-    assert (ended.quantity, ended.returned, ended.offered) == (5, 0, 5)
-
-
 def test_units_that_come_back_from_an_archived_sale_are_counted(ended: SaleItem, buyer: User) -> None:
     SaleItem.objects.update(archived_at=timezone.now())
     order = buyer.orders.get()
@@ -85,10 +78,3 @@ def test_sales_of_before_are_counted_from_their_journal(ended: SaleItem) -> None
     import_module("seckill.migrations.0003_offered").count_returned(apps, None)
     ended.refresh_from_db()
     assert ended.offered == 5
-
-
-def test_before_the_opening_added_units_wait_for_it(as_manager: Client, product: Product) -> None:
-    upcoming = make_item(product, opens_in_seconds=60)
-    page = text_of(as_manager, control_page(upcoming, Kind.ADD_UNITS))
-    assert "The added units go on sale at the opening." in page
-    assert "immediately" not in page

@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from orders import tasks
-from seckill.changes.replica_choice import choose, repeat_choice
+from seckill.changes.replica_choice import choose
 from seckill.models import ReplicaChoice, SaleItem
 from seckill.outcomes import Outcome
 from seckill.store import yes_replicas
@@ -77,12 +77,6 @@ def test_staff_without_the_permission_cannot(client: Client) -> None:
     assert not ReplicaChoice.objects.exists()
 
 
-def test_another_process_follows() -> None:
-    choose(replicas=0, reason="replica lost")
-    yes_replicas.known.chosen = None
-    assert yes_replicas.yes_replicas_now() == 0
-
-
 def test_a_process_that_cannot_read_the_choice_goes_on_with_what_it_knows(settings: Settings) -> None:
     choose(replicas=0, reason="replica lost")
     cache.clear()
@@ -103,28 +97,23 @@ def test_a_process_that_was_idle_waits_for_all_until_it_has_looked(monkeypatch: 
     assert yes_replicas.yes_replicas_now() == 0
 
 
-def test_a_sweep_repeats_the_choice_for_an_emptied_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    choose(replicas=0, reason="replica lost")
-    cache.clear()
-    yes_replicas.known.chosen = None
-    monkeypatch.setattr(tasks, "judge_settings", lambda: 0)
-    tasks.judge_stores()
-    assert yes_replicas.yes_replicas_now() == 0
-
-
-def test_a_choice_while_the_cache_is_away_is_kept_for_the_sweep(settings: Settings) -> None:
+def test_a_sweep_repeats_the_choice_for_a_cache_that_was_away_and_other_processes_follow(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = settings.CACHES
     store_away(settings, "default")
     choose(replicas=0, reason="replica lost")
     settings.CACHES = before
-    repeat_choice()
+    monkeypatch.setattr(tasks, "judge_settings", lambda: 0)
+    tasks.judge_stores()
+    yes_replicas.known.chosen = None
     assert yes_replicas.yes_replicas_now() == 0
 
 
-@pytest.mark.parametrize(("replicas", "reason"), [(2, "more than are set"), (-1, "fewer than none"), (0, "")])
-def test_a_choice_that_makes_no_sense_is_refused(replicas: int, reason: str) -> None:
-    with pytest.raises(ValidationError):
-        choose(replicas=replicas, reason=reason)
+def test_a_choice_that_makes_no_sense_is_refused() -> None:
+    for replicas, reason in ((2, "more than are set"), (-1, "fewer than none"), (0, "")):
+        with pytest.raises(ValidationError):
+            choose(replicas=replicas, reason=reason)
     assert not ReplicaChoice.objects.exists()
 
 

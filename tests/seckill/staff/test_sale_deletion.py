@@ -18,34 +18,30 @@ WHY = (
 )
 
 
-def test_a_draft_is_deleted_with_its_items(client: Client, product: Product) -> None:
-    draft = make_item(product, published=False)
+def test_drafts_are_deleted_with_their_items_one_by_one_or_after_a_question(client: Client, product: Product) -> None:
+    draft, other = make_item(product, published=False), make_item(product, published=False)
     client.post(f"{SALES}{draft.sale_id}/delete/", {"post": "yes"})
+    assert Sale.objects.get() == other.sale
+    chosen = {"action": "delete_selected", "_selected_action": other.sale_id}
+    assert "Are you sure" in client.post(SALES, chosen).content.decode()
+    client.post(SALES, chosen | {"post": "yes"})
     assert not Sale.objects.exists()
     assert not SaleItem.objects.exists()
 
 
-def test_chosen_drafts_are_deleted_after_a_question(client: Client, product: Product) -> None:
-    draft = make_item(product, published=False)
-    chosen = {"action": "delete_selected", "_selected_action": draft.sale_id}
-    assert "Are you sure" in client.post(SALES, chosen).content.decode()
-    client.post(SALES, chosen | {"post": "yes"})
-    assert not Sale.objects.exists()
-
-
-def test_a_published_sale_stays(client: Client, item: SaleItem) -> None:
-    for call in (client.get, client.post):
-        response = call(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
-        assert messages_on(response) == [WHY]
-    assert Sale.objects.exists()
-
-
-def test_a_published_sale_among_those_chosen_keeps_all_of_them(
+def test_a_published_sale_stays_also_among_drafts_and_after_its_end(
     client: Client, item: SaleItem, product: Product
 ) -> None:
+    page = f"{SALES}{item.sale_id}/delete/"
+    for call in (client.get, client.post):
+        assert messages_on(call(page, {"post": "yes"}, follow=True)) == [WHY]
     draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
     chosen = {"action": "delete_selected", "_selected_action": [item.sale_id, draft.sale_id], "post": "yes"}
     assert messages_on(client.post(SALES, chosen, follow=True)) == [WHY]
+    change(item, SaleChange.Kind.END_NOW)
+    assert messages_on(client.post(page, {"post": "yes"}, follow=True)) == [
+        "“Spring sale” is over. It cannot be deleted: its orders and its journal are kept."
+    ]
     assert Sale.objects.count() == 2
 
 
@@ -59,12 +55,3 @@ def test_only_the_page_of_a_draft_offers_to_delete(client: Client, item: SaleIte
 def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> None:
     assert client.post(f"{SALES}4711/delete/", {"post": "yes"}).status_code == 302
     assert client.post(f"{SALES}x/delete/", {"post": "yes"}).status_code == 302
-
-
-def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
-    change(item, SaleChange.Kind.END_NOW)
-    response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
-    assert messages_on(response) == [
-        "“Spring sale” is over. It cannot be deleted: its orders and its journal are kept."
-    ]
-    assert Sale.objects.exists()

@@ -49,32 +49,26 @@ def test_a_window_that_goes_backwards_or_has_no_length_is_refused(client: Client
 
 
 REFUSED = [
-    ("price_minor", "99.01", "The sale price is higher than the product's ordinary price."),
-    ("price_minor", "0", "The price must be above zero."),
-    ("price_minor", "1.999", "A price in CNY has at most 2 decimals."),
-    ("price_minor", "", "This field is required."),
-    ("price_minor", "NaN", "Enter a number."),
-    ("quantity", "0", "Enter at least one unit."),
-    ("quantity", "", "Enter a quantity, or check “unlimited”."),
-    ("per_buyer_max", "0", "A buyer must be allowed at least one unit."),
-    ("variant", "", "This field is required."),
-    ("variant", "0", "Select a valid choice. That choice is not one of the available choices."),
+    ({"price_minor": "99.01"}, "The sale price is higher than the product's ordinary price."),
+    ({"price_minor": "0"}, "The price must be above zero."),
+    ({"price_minor": "1.999"}, "A price in CNY has at most 2 decimals."),
+    ({"quantity": "0"}, "Enter at least one unit."),
+    ({"quantity": ""}, "Enter a quantity, or check “unlimited”."),
+    ({"quantity": "5", "unlimited": "on"}, "Enter a quantity or check “unlimited”, not both."),
+    ({"per_buyer_max": "0"}, "A buyer must be allowed at least one unit."),
 ]
 
 
 def test_a_row_that_breaks_a_rule_is_refused_at_its_field_and_shown_as_it_was_typed(
     client: Client, product: Product
 ) -> None:
-    for field, value, sentence in REFUSED:
-        response = client.post(ADD, filled_form(row_of(product, **{field: value})))
-        assert errors_of_rows(response) == [{field: [sentence]}], (field, value)
-        assert value != "99.01" or 'value="99.01"' in response.content.decode()
+    for fields, sentence in REFUSED:
+        response = client.post(ADD, filled_form(row_of(product, **fields)))
+        assert errors_of_rows(response) == [{next(iter(fields)): [sentence]}], fields
+        assert "99.01" not in fields.values() or 'value="99.01"' in response.content.decode()
+    response = client.post(ADD, filled_form(row_of(product), row_of(product)))
+    assert errors_of_rows(response) == [{}, {"variant": ["This product is already in the sale."]}]
     assert not Sale.objects.exists()
-
-
-def test_a_quantity_and_no_limit_contradict_each_other(client: Client, product: Product) -> None:
-    response = client.post(ADD, filled_form(row_of(product, unlimited="on")))
-    assert errors_of_rows(response) == [{"quantity": ["Enter a quantity or check “unlimited”, not both."]}]
 
 
 def test_a_saved_item_without_limit_has_its_switch_on(client: Client, product: Product) -> None:
@@ -84,12 +78,6 @@ def test_a_saved_item_without_limit_has_its_switch_on(client: Client, product: P
     assert form["unlimited"].value() is True
     unchanged = row_of_saved(item, quantity="", unlimited="on")
     assert client.post(admin_page(item.sale), form_of(item.sale, unchanged)).status_code == 302
-
-
-def test_the_same_product_twice_in_one_sale_is_refused(client: Client, product: Product) -> None:
-    response = client.post(ADD, filled_form(row_of(product), row_of(product)))
-    assert errors_of_rows(response) == [{}, {"variant": ["This product is already in the sale."]}]
-    assert not Sale.objects.exists()
 
 
 def test_a_new_sale_may_begin_when_another_of_the_product_ends_and_not_before(client: Client, product: Product) -> None:
