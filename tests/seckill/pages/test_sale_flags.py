@@ -30,12 +30,13 @@ def flags_on(client: Client) -> int:
     return client.get("/products/").content.decode().count("product-flag")
 
 
-@pytest.mark.parametrize("address", LISTS)
-def test_a_sale_that_runs_is_on_every_card_with_its_price(client: Client, product: Product, address: str) -> None:
-    assert card_on(client, address) == "Longjing tea CN¥99.00"
+def test_a_sale_that_runs_is_on_every_card_with_its_price(client: Client, product: Product) -> None:
+    for address in LISTS:
+        assert card_on(client, address) == "Longjing tea CN¥99.00", address
     make_item(product)
-    assert card_on(client, address) == "Flash sale now Longjing tea CN¥99.00 CN¥19.00 in the sale"
-    assert "秒杀进行中 龙井茶 ¥99.00 秒杀价 ¥19.00" in card_on(client, f"/zh-hans{address}", "龙井茶")
+    for address in LISTS:
+        assert card_on(client, address) == "Flash sale now Longjing tea CN¥99.00 CN¥19.00 in the sale", address
+        assert "秒杀进行中 龙井茶 ¥99.00 秒杀价 ¥19.00" in card_on(client, f"/zh-hans{address}", "龙井茶"), address
 
 
 def test_a_sale_that_comes_says_when_with_the_day_if_it_is_not_today(client: Client, product: Product) -> None:
@@ -82,12 +83,12 @@ def test_of_several_sales_the_next_counts_and_of_its_variants_the_cheapest(clien
 def test_the_number_of_queries_does_not_grow_with_the_flags(
     client: Client, product: Product, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    for number in range(8):
+    for number in range(4):
         more = make_product(slug=f"p{number}", name=f"Tea {number}", price_minor=9900, category=product.category)
         item = make_item(more, published=False)
-        for other in range(3):
+        for other in range(2):
             variant = Variant.objects.create(product=more, sku=f"V-{number}-{other}", price_minor=9900)
             SaleItem.objects.create(sale=item.sale, variant=variant, price_minor=1000, quantity=5)
     Sale.objects.update(published_at=timezone.now())
     with django_assert_num_queries(6):
-        assert flags_on(client) == 8
+        assert flags_on(client) == 4

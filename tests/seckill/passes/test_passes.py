@@ -45,12 +45,10 @@ def test_a_reservation_id_is_a_uuid_of_version_8_that_contains_its_item(item_id:
     assert passes.item_id_of(reservation_id) == item_id
 
 
-def test_no_two_passes_have_the_same_reservation_id() -> None:
-    assert len({passes.read(issue()).reservation_id for _ in range(1000)}) == 1000
-
-
-def test_a_pass_goes_into_a_header_and_a_url_as_it_is() -> None:
-    assert set(issue()) <= set(string.ascii_letters + string.digits + "._-")
+def test_no_two_passes_have_the_same_reservation_id_and_each_goes_into_a_header_and_a_url_as_it_is() -> None:
+    texts = [issue() for _ in range(1000)]
+    assert len({passes.read(text).reservation_id for text in texts}) == 1000
+    assert {*"".join(texts)} <= {*string.ascii_letters, *string.digits, *"._-"}
 
 
 def test_changing_any_character_makes_the_pass_invalid() -> None:
@@ -89,22 +87,22 @@ def test_a_text_that_the_shop_did_not_sign_is_no_pass(text: str) -> None:
         passes.read(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "p1",
-        "p1....." + "A" * 43,
-        "p1.42.7.9999999999." + "0" * 32 + "." + "A" * 43,
-        "p1.٤٢.7.9999999999." + "0" * 32 + "." + "A" * 43,
-        "p1." + "9" * 10_000 + ".7.9999999999." + "0" * 32 + "." + "A" * 43,
-        "." * 100_000,
-        "p2.42.7.9999999999." + "0" * 32 + "." + "A" * 43,
-    ],
-)
-def test_hostile_texts_are_no_pass(text: str) -> None:
-    with pytest.raises(PassInvalid):
-        passes.read(text)
+HOSTILE = [
+    "",
+    "p1",
+    "p1....." + "A" * 43,
+    "p1.42.7.9999999999." + "0" * 32 + "." + "A" * 43,
+    "p1.٤٢.7.9999999999." + "0" * 32 + "." + "A" * 43,
+    "p1." + "9" * 10_000 + ".7.9999999999." + "0" * 32 + "." + "A" * 43,
+    "." * 100_000,
+    "p2.42.7.9999999999." + "0" * 32 + "." + "A" * 43,
+]
+
+
+def test_hostile_texts_are_no_pass() -> None:
+    for text in HOSTILE:
+        with pytest.raises(PassInvalid):
+            passes.read(text)
 
 
 def test_a_pass_of_another_shop_is_no_pass_here(settings: Settings) -> None:
@@ -142,11 +140,11 @@ def test_an_altered_pass_is_invalid_even_if_it_has_expired() -> None:
         passes.read(spoiled)
 
 
-@pytest.mark.parametrize("secret", ["short", "k" * 49, "k" * 50, "a long one " * 20])
-def test_the_signature_is_an_hmac_for_passes_alone(settings: Settings, secret: str) -> None:
-    settings.SECRET_KEY = secret
-    body, _, signature = issue().rpartition(".")
-    signed = [
-        hmac.digest(key, body.encode(), "sha256") for key in (b"seckill.passes:" + secret.encode(), secret.encode())
-    ]
-    assert [b64_encode(digest).decode() == signature for digest in signed] == [True, False]
+def test_the_signature_is_an_hmac_for_passes_alone(settings: Settings) -> None:
+    for secret in ("short", "k" * 49, "k" * 50, "a long one " * 20):
+        settings.SECRET_KEY = secret
+        body, _, signature = issue().rpartition(".")
+        of_passes, of_the_shop = (
+            hmac.digest(key, body.encode(), "sha256") for key in (b"seckill.passes:" + secret.encode(), secret.encode())
+        )
+        assert b64_encode(of_passes).decode() == signature != b64_encode(of_the_shop).decode(), secret

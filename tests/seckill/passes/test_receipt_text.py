@@ -50,13 +50,10 @@ def test_a_receipt_is_read_back_as_it_was_issued(
     assert len(text) <= LENGTH_MAX
 
 
-def test_a_receipt_goes_into_json_and_a_url_as_it_is() -> None:
-    assert set(issue()) <= set(string.ascii_letters + string.digits + "._-")
-
-
 def test_changing_any_character_makes_the_receipt_invalid() -> None:
     good = issue()
     receipts.read(good)
+    assert {*good} <= {*string.ascii_letters, *string.digits, *"._-"}, "it goes into a URL as it is"
     for position, character in enumerate(good):
         for other in set(ALPHABET) - {character}:
             with pytest.raises(ReceiptInvalid):
@@ -88,9 +85,3 @@ def test_after_a_change_of_the_key_receipts_are_read_as_long_as_the_former_one_i
     assert receipts.read(text).units == 2
     # New ones have the new key, and say so.
     assert issue().split(".")[1] != text.split(".")[1]
-
-
-def test_the_key_id_tells_nothing_of_the_key(settings: Settings) -> None:
-    settings.SECRET_KEY = "x" * 50
-    assert issue().split(".")[1] not in settings.SECRET_KEY
-    assert len(issue().split(".")[1]) == 8

@@ -112,11 +112,12 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("broken", CHANGES)
-def test_a_change_that_the_last_release_would_not_understand_is_found(broken: str) -> None:
-    former, now = json.loads(RECORD.read_text()), json.loads(RECORD.read_text())
-    CHANGES[broken](now)
-    assert broken in broken_promises(former=former, now=now)
+def test_a_change_that_the_last_release_would_not_understand_is_found() -> None:
+    record = RECORD.read_text()
+    for broken, change in CHANGES.items():
+        now = json.loads(record)
+        change(now)
+        assert broken in broken_promises(former=json.loads(record), now=now)
 
 
 def test_something_new_is_no_change() -> None:
