@@ -20,6 +20,7 @@ from seckill.passes import passes
 from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable, server_of
 from seckill.store.pipeline.asking import ServerNotKnown
+from shop.models import Variant
 from tests.steps.pipelines import RunningPipelines
 from tests.steps.shop import make_product, variant_of
 
@@ -33,17 +34,21 @@ web = RunningPipelines(uvloop.new_event_loop)
 
 
 def sale_of(count: int, *, quantity: int = 50) -> list[SaleItem]:
-    """A sale of so many items, open now."""
+    """A sale of so many items, open now: variants of one product."""
     now = timezone.now()
     sale = Sale.objects.create(
         name="Spring sale", opens_at=now - timedelta(minutes=1), closes_at=now + timedelta(hours=1), hold_seconds=900
     )
-    for _ in range(count):
-        number = next(_numbers)
-        product = make_product(name=f"Tea {number}", slug=f"tea-{number}", price_minor=9900)
-        SaleItem.objects.create(
-            sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=2, price_minor=1900
-        )
+    number = next(_numbers)
+    first = variant_of(make_product(name=f"Tea {number}", slug=f"tea-{number}", price_minor=9900))
+    more = [
+        Variant(product=first.product, sku=f"TEA-{number}-{n}", price_minor=9900, available=quantity, position=n)
+        for n in range(1, count)
+    ]
+    SaleItem.objects.bulk_create(
+        SaleItem(sale=sale, variant=variant, quantity=quantity, per_buyer_max=2, price_minor=1900)
+        for variant in (first, *Variant.objects.bulk_create(more))
+    )
     publish_sale(sale_id=sale.pk)
     return list(sale.items.order_by("pk"))
 

@@ -65,8 +65,11 @@ def node_of(store: ClusterStore, item: SaleItem) -> StoreNode:
     return store.primary(key=keys_of(item.pk).item)
 
 
-def test_units_are_handed_on_wherever_their_item_is(items: list[SaleItem], buyer: User) -> None:
-    for item in items:
+def test_units_are_handed_on_wherever_their_item_is(
+    cluster_store: ClusterStore, items: list[SaleItem], buyer: User
+) -> None:
+    here, there = of_one_server(items)
+    for item in (here[0], there[0]):
         line_ledger.open_line(item_id=item.pk)
         withdraw = ledger.Adjustment(units=-49)
         ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=withdraw)
@@ -75,19 +78,13 @@ def test_units_are_handed_on_wherever_their_item_is(items: list[SaleItem], buyer
         reason = ReleaseReason.EXPIRED
         assert ledger.release(item_id=item.pk, reservation_ids=[held], reason=reason, then=then) == [Released.RELEASED]
         assert holdings.find_hold(item_id=item.pk, reservation_id=place) is not None
-
-
-def test_an_atom_that_was_sent_to_another_node_says_where_its_item_is(
-    cluster_store: ClusterStore, items: list[SaleItem]
-) -> None:
-    here, there = of_one_server(items)
-    keys = keys_of(here[0].pk)
+    # An atom that was sent to another node hears where its item is.
+    keys = keys_of(there[0].pk)
     calls = [([keys.item, keys.buyers, keys.holds], ["x", "expired", ""])]
-    then = line_ledger.handing_on(here[0].pk)
-    with node_of(cluster_store, there[0]).client() as other:
+    with node_of(cluster_store, here[0]).client() as other:
         scripts.load(other)
         with pytest.raises(MovedError):
-            scripts.RELEASE.run_many(other, calls, then=then)
+            scripts.RELEASE.run_many(other, calls, then=line_ledger.handing_on(there[0].pk))
 
 
 def test_items_are_sold_and_become_orders_wherever_they_are(items: list[SaleItem]) -> None:
@@ -215,22 +212,8 @@ def calls_of_scripts(node: StoreNode) -> int:
     return calls
 
 
-def test_each_weak_node_is_named(cluster_store: ClusterStore, items: list[SaleItem]) -> None:
-    assert durability.weaknesses_of_store() == []
-    node = cluster_store.replica_of(node_of(cluster_store, items[0]))
-    with node.client() as client:
-        client.config_set("appendfsync", "everysec")
-        try:
-            (weakness,) = durability.weaknesses_of_store()
-        finally:
-            client.config_set("appendfsync", "always")
-    assert (weakness.setting, weakness.node) == ("appendfsync", f"127.0.0.1:{node.port}")
-    assert f"127.0.0.1:{node.port}" in weakness.text
-    assert "Set appendfsync always" in weakness.text
-
-
-def test_a_move_of_a_slot_that_the_map_lacks_waits_for_the_next_map(
-    cluster_store: ClusterStore, items: list[SaleItem]
+def test_a_move_that_the_map_lacks_waits_for_the_next_map_which_is_closed_at_once_though_others_go_on_asking(
+    items: list[SaleItem],
 ) -> None:
     nodes, item = reservation_servers(), items[0]
     assert isinstance(nodes, ClusterNodes)
@@ -239,39 +222,42 @@ def test_a_move_of_a_slot_that_the_map_lacks_waits_for_the_next_map(
     del cluster.nodes_manager.slots_cache[slot]
     nodes.moved(MovedError(f"{slot} 127.0.0.1:{client.connection_pool.connection_kwargs['port']}"))
     wait_until(lambda: told(item) == Outcome.RESERVED, seconds_max=20)
-
-
-def test_the_map_is_closed_at_once_though_others_go_on_asking(items: list[SaleItem]) -> None:
-    servers = reservation_servers()
-    assert isinstance(servers, ClusterNodes)
     stopped = threading.Event()
 
     def ask_on() -> None:
         while not stopped.wait(0.001):
-            servers.client_of(items[0].pk)
+            nodes.client_of(item.pk)
 
     with ThreadPoolExecutor(2) as pool:
         asking = pool.submit(ask_on)
         try:
-            pool.submit(servers.close).result(timeout=10)
+            pool.submit(nodes.close).result(timeout=10)
         finally:
             stopped.set()
         asking.result(timeout=10)
-    assert told(items[0]) == Outcome.RESERVED
+    assert told(item) == Outcome.RESERVED
 
 
-@pytest.mark.parametrize("item_id", [1, 42, 10**14])
-def test_the_keys_of_an_item_share_its_slot(item_id: int) -> None:
-    assert {key_slot(key.encode()) for key in astuple(keys_of(item_id))} == {slot_of(item_id)}
-
-
-def test_the_keys_of_different_items_are_spread() -> None:
+def test_the_keys_of_an_item_share_its_slot_and_those_of_different_items_are_spread() -> None:
+    for item_id in (1, 42, 10**14):
+        assert {key_slot(key.encode()) for key in astuple(keys_of(item_id))} == {slot_of(item_id)}
     assert len({slot_of(item_id) for item_id in range(1, 101)}) > 50
 
 
-def test_a_waiting_room_is_on_one_server(cluster_store: ClusterStore, product: Product) -> None:
+def test_each_weak_node_is_named_and_a_waiting_room_is_on_one(cluster_store: ClusterStore, product: Product) -> None:
     with as_reservation_store(cluster_store):
+        assert durability.weaknesses_of_store() == []
         item = make_item(product, opens_in_seconds=300, has_room=True)
+        node = cluster_store.replica_of(node_of(cluster_store, item))
+        with node.client() as client:
+            client.config_set("appendfsync", "everysec")
+            try:
+                (weakness,) = durability.weaknesses_of_store()
+            finally:
+                client.config_set("appendfsync", "always")
+        assert (weakness.setting, weakness.node) == ("appendfsync", f"127.0.0.1:{node.port}")
+        assert f"127.0.0.1:{node.port}" in weakness.text
+        assert "Set appendfsync always" in weakness.text
         tasks.move_waiting_rooms()
         assert arrive(sale_id=item.sale_id, account_id=7).number == 0
         assert why_not_let_in(sale_id=item.sale_id, account_id=7) is NotLetIn.PLACE_NOT_CALLED

@@ -10,8 +10,10 @@ from django.contrib.auth.models import User
 from django_redis import get_redis_connection
 from pytest_django import Settings
 
+from orders import tasks
 from orders.api.reservation_status import find_status
 from orders.life import lifecycle
+from orders.repair.audit import audit
 from seckill import ledger
 from seckill.changes.replica_choice import choose
 from seckill.items import holdings
@@ -32,7 +34,7 @@ from shop.local.stores.sentinel_store import SentinelStore
 from shop.local.stores.store_node import StoreNode
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
-from tests.seckill.store.items import reconciled, sale_of, told, web
+from tests.seckill.store.items import reconciled, sale_of, told
 from tests.steps.buying import order_of
 from tests.steps.pipelines import frozen
 from tests.steps.staff import change
@@ -83,11 +85,13 @@ def lost_primary(store: SentinelStore) -> StoreNode:
 
 
 def test_while_no_replica_confirms_only_refusals_are_told(
-    sentinel_store: SentinelStore, item: SaleItem, buyer: User, rival: User
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User, rival: User, stranger: User
 ) -> None:
+    line_ledger.open_line(item_id=item.pk)
     assert told(item, buyer_id=rival.pk) == told(item, buyer_id=rival.pk) == Outcome.RESERVED
-    reservation_id = passes.new_reservation_id(item.pk)
+    reservation_id, place_id = passes.new_reservation_id(item.pk), passes.new_reservation_id(item.pk)
     asked: dict[str, Any] = {"reservation_id": reservation_id, "buyer_id": buyer.pk}
+    place: dict[str, Any] = {"item_id": item.pk, "reservation_id": place_id, "buyer_id": stranger.pk, "units": 1}
     with frozen_replica(sentinel_store):
         assert told(item, **asked) == Outcome.UNAVAILABLE
         with pytest.raises(StoreUnreachable) as raised:
@@ -103,58 +107,47 @@ def test_while_no_replica_confirms_only_refusals_are_told(
             find_status(buyer_id=buyer.pk, reservation_id=reservation_id)
         # A refusal promises nothing.
         assert told(item, buyer_id=rival.pk) == Outcome.LIMIT_REACHED
-    # The hold was there all the time, and the same pass hears its yes now.
+        # Nor is a place in the line given.
+        ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-47))
+        for _ in range(2):
+            with pytest.raises(StoreUnreachable) as raised:
+                line_ledger.join_line(**place)
+            assert raised.value.cause is Cause.REPLICAS
+    # The hold and the place were there all the time, and the same passes hear their yes now.
     status = find_status(buyer_id=buyer.pk, reservation_id=reservation_id)
     assert status is not None
     assert status["status"] == "reserved"
     assert told(item, **asked) == Outcome.ALREADY_RESERVED
+    assert line_ledger.join_line(**place).word is Joined.ALREADY_WAITING
 
 
-def test_after_the_loss_of_the_primary_each_yes_is_there(sentinel_store: SentinelStore, item: SaleItem) -> None:
+def test_after_the_loss_of_the_primary_each_yes_is_there_and_the_line_goes_on(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+) -> None:
+    # Given buyers who were told yes, and people who wait for what one of them has
+    Sale.objects.filter(pk=item.sale_id).update(waiting_list=True)
+    line_ledger.open_line(item_id=item.pk)
+    order = order_of(item, buyer, units=2)
     buyers = User.objects.bulk_create([User(username=f"kept-{number}") for number in range(30)])
     promised = {buyer.pk: passes.new_reservation_id(item.pk) for buyer in buyers}
     for pk, reservation_id in promised.items():
         assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.RESERVED
+    tasks.sweep_outboxes()
+    change(item, SaleChange.Kind.WITHDRAW_UNITS, units=18)
+    people = User.objects.bulk_create([User(username=f"waits-{number}") for number in range(5)])
+    places = [join(item, person) for person in people]
+    # When the primary is lost
     primary = lost_primary(sentinel_store)
     with sentinel_store.primary().client() as client:
         names = {name.decode() for name in client.hkeys(keys_of(item.pk).holds)}
     sentinel_store.restart(primary)
+    # Then the replica has all of them
     assert {str(reservation_id) for reservation_id in promised.values()} <= names
     # Until it is a replica again, a yes has nobody to wait for.
     sentinel_store.await_settled()
     wait_until(lambda: reconciled(item), seconds_max=60)
     for pk, reservation_id in promised.items():
         assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.ALREADY_RESERVED
-
-
-def test_a_place_in_the_line_that_no_replica_has_is_not_given(
-    sentinel_store: SentinelStore, item: SaleItem, buyer: User
-) -> None:
-    line_ledger.open_line(item_id=item.pk)
-    web.reserve(item.pk, buyer_id=1, units=2)
-    ledger.adjust(item_id=item.pk, operation_id=uuid4(), adjustment=ledger.Adjustment(units=-48))
-    place_id = passes.new_reservation_id(item.pk)
-    asked: dict[str, Any] = {"item_id": item.pk, "reservation_id": place_id, "buyer_id": buyer.pk, "units": 1}
-    with frozen_replica(sentinel_store):
-        for _ in range(2):
-            with pytest.raises(StoreUnreachable) as raised:
-                line_ledger.join_line(**asked)
-            assert raised.value.cause is Cause.REPLICAS
-    assert line_ledger.join_line(**asked).word is Joined.ALREADY_WAITING
-
-
-def test_after_the_loss_of_the_primary_the_line_is_there_and_goes_on(
-    sentinel_store: SentinelStore, item: SaleItem, buyer: User
-) -> None:
-    Sale.objects.filter(pk=item.sale_id).update(waiting_list=True)
-    line_ledger.open_line(item_id=item.pk)
-    order = order_of(item, buyer, units=2)
-    change(item, SaleChange.Kind.WITHDRAW_UNITS, units=48)
-    people = User.objects.bulk_create([User(username=f"waits-{number}") for number in range(5)])
-    places = [join(item, person) for person in people]
-    sentinel_store.restart(lost_primary(sentinel_store))
-    sentinel_store.await_settled()
-    wait_until(lambda: reconciled(item), seconds_max=60)
     found = [line_ledger.find_place(item_id=item.pk, buyer_id=person.pk) for person in people]
     assert [place and (place.reservation_id, place.ahead) for place in found] == [
         (pk, n) for n, pk in enumerate(places)
@@ -162,6 +155,7 @@ def test_after_the_loss_of_the_primary_the_line_is_there_and_goes_on(
     lifecycle.cancel(order_id=order.pk)
     wait_until(lambda: holdings.find_hold(item_id=item.pk, reservation_id=places[1]) is not None, seconds_max=60)
     assert line_ledger.count_waiting(item_ids=[item.pk]) == {item.pk: 3}
+    assert audit(item_id=item.pk, patience_seconds=3).comparison.problem_count == 0
 
 
 def test_a_store_without_enough_replicas_opens_no_sale(
@@ -202,24 +196,3 @@ def test_a_choice_of_fewer_replicas_is_warned_of_while_it_is_in_force(
     assert weak_servers()["replicas"] == 1
     choose(replicas=None, reason="replica is back")
     assert durability.advice() == []
-
-
-def test_all_yeses_of_one_turn_wait_together(sentinel_store: SentinelStore, item: SaleItem) -> None:
-    web.reserve(item.pk, buyer_id=1)
-    with sentinel_store.primary().client() as client:
-        client.config_resetstat()
-        answers = web.reserve_at_once(item.pk, buyer_ids=range(2, 32))
-        waits = client.info("commandstats")["cmdstat_wait"]["calls"]
-    assert [answer.outcome for answer in answers if isinstance(answer, ledger.Reservation)] == [Outcome.RESERVED] * 30
-    assert waits == 1
-
-
-def test_without_a_replica_no_call_of_the_turn_is_a_yes(sentinel_store: SentinelStore, item: SaleItem) -> None:
-    web.reserve(item.pk, buyer_id=1)
-    with frozen_replica(sentinel_store):
-        answers = web.reserve_at_once(item.pk, buyer_ids=range(2, 12))
-        refused = web.reserve(item.pk, buyer_id=1, units=2)
-    assert {answer.cause for answer in answers if isinstance(answer, StoreUnreachable)} == {Cause.REPLICAS}
-    assert len(answers) == 10
-    # A refusal promises nothing.
-    assert refused.outcome is Outcome.LIMIT_REACHED
