@@ -24,26 +24,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     return clock
 
 
-def test_a_few_pages_do_not_wait_at_all(clock: Any) -> None:
-    pages = WaitingPages()
-    assert pages.opening_spread_ms(7) == 0
-    pages.count(7, calls=9)
-    assert pages.opening_spread_ms(7) == 0
-
-
-@pytest.mark.parametrize(("pages", "spread_ms"), [(50, 100), (500, 1000), (1000, 2000), (50_000, SPREAD_MS_MAX)])
-def test_many_wait_as_long_as_the_process_needs_for_them(clock: Any, settings: Any, pages: int, spread_ms: int) -> None:
+def test_many_wait_as_long_as_the_process_needs_for_them_and_a_few_not_at_all(clock: Any, settings: Any) -> None:
     settings.SECKILL_CALLS_PER_SECOND = 500
-    waiting = WaitingPages()
-    waiting.count(7, calls=pages)
-    assert waiting.opening_spread_ms(7) == spread_ms
-    # The figure of a whole second counts while the next one has only begun, and each sale has its own.
-    clock.now_s += 1
-    assert waiting.opening_spread_ms(7) == spread_ms
-    assert waiting.opening_spread_ms(8) == 0
-    # Pages that have gone are not waited for.
-    clock.now_s += 2
-    assert waiting.opening_spread_ms(7) == 0
+    for pages, spread_ms in ((9, 0), (50, 100), (500, 1000), (1000, 2000), (50_000, SPREAD_MS_MAX)):
+        waiting = WaitingPages()
+        waiting.count(7, calls=pages)
+        assert waiting.opening_spread_ms(7) == spread_ms
+        # The figure of a whole second counts while the next one has only begun, and each sale has its own.
+        clock.now_s += 1
+        assert waiting.opening_spread_ms(7) == spread_ms
+        assert waiting.opening_spread_ms(8) == 0
+        # Pages that have gone are not waited for.
+        clock.now_s += 2
+        assert waiting.opening_spread_ms(7) == 0
 
 
 def test_the_sales_that_are_counted_are_bounded(clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from seckill.outbox import outbox
-from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -31,11 +30,8 @@ def test_entries_come_in_the_order_in_which_they_were_reserved(on_sale: CheckedI
     assert [entry.fields for entry in entries] == on_sale.entries()
 
 
-def test_an_outbox_with_nothing_new_gives_nothing(on_sale: CheckedItem) -> None:
-    assert read() == []
-
-
 def test_an_entry_goes_to_no_other_reader_while_its_own_is_at_work(on_sale: CheckedItem) -> None:
+    assert read() == []
     on_sale.held()
     assert len(read(consumer="reader")) == 1
     assert read(consumer="other") == []
@@ -105,12 +101,6 @@ def test_an_outbox_that_lost_its_group_is_read_from_its_first_entry(on_sale: Che
     new = on_sale.held()
     assert [entry.fields["reservation"] for entry in read()] == [str(delivered), str(new)]
     assert read(consumer="other") == read()
-
-
-def test_a_lost_outbox_is_not_created_again_by_a_reservation(on_sale: CheckedItem) -> None:
-    on_sale.client.delete(on_sale.keys.outbox)
-    assert on_sale.reserve().outcome == Outcome.UNAVAILABLE
-    assert not on_sale.client.exists(on_sale.keys.outbox)
 
 
 def test_other_errors_of_the_store_come_out_as_faults(on_sale: CheckedItem) -> None:

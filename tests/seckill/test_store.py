@@ -39,20 +39,10 @@ def publish_call() -> object:
     return ledger.publish(item_id=1, terms=terms)
 
 
-def test_a_full_store(own_store: OwnStore) -> None:
-    with as_reservation_store(own_store), own_store.full():
-        assert cause_of_failure(publish_call) is Cause.FULL
-
-
 def test_a_wrong_password(own_store: OwnStore) -> None:
     wrong = own_store.url.replace("of-a-test", "another")
     with running_at(wrong):
         assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.PASSWORD
-
-
-def test_no_server() -> None:
-    with running_at(f"redis://127.0.0.1:{free_port()}/0"):
-        assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.UNREACHABLE
 
 
 def test_a_value_of_another_type(own_store: OwnStore) -> None:

@@ -56,15 +56,11 @@ class Crowd:
     def room(self) -> Room:
         return room_of(self.item)
 
-    def place(self, account: int) -> int:
-        place = self.room_at_opening.place(self.arrivals[account])
-        assert place is not None
-        return place
-
     def settle(self) -> None:
         """From the opening on: who is there, and in which order."""
         self.room_at_opening = self.room()
-        self.in_line = sorted(self.arrivals, key=self.place)
+        self.places = {account: self.room_at_opening.place(arrival) for account, arrival in self.arrivals.items()}
+        self.in_line = sorted(self.arrivals, key=lambda account: self.places[account] or 0)
         self.there = {account for account in self.accounts if self.chance.random() < 0.7}
         self.note_presence()
 
@@ -116,9 +112,9 @@ def test_twenty_thousand_people_are_let_in_by_their_places_and_nothing_is_overso
 
     crowd.settle()
     assert sorted(crowd.arrivals.values()) == list(range(PEOPLE))
-    assert [crowd.place(account) for account in crowd.in_line] == list(range(PEOPLE))
+    assert [crowd.places[account] for account in crowd.in_line] == list(range(PEOPLE))
     assert crowd.room_at_opening.early == early
-    assert all(crowd.place(account) == crowd.arrivals[account] for account in crowd.accounts[early:])
+    assert all(crowd.places[account] == crowd.arrivals[account] for account in crowd.accounts[early:])
 
     Sale.objects.update(pace=12_000)
     called, moves = 0, 0

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from orders.tasks import move_waiting_rooms
 from seckill.models import Sale, SaleItem
 from seckill.passes import passes
+from seckill.publication import publish_sale
 from seckill.waiting_room.permutation import place_of as permuted
 from shop.models import Product
 from tests.steps.shop import make_item
@@ -27,6 +28,8 @@ def ask_for_pass(item: SaleItem, user: User) -> Any:
 
 
 def test_a_place_is_drawn_at_the_opening_called_and_leads_to_a_pass(waiting: SaleItem, buyer: User) -> None:
+    assert ask_for_pass(waiting, buyer).json()["code"] == "place_needed"
+    assert join(waiting, buyer, token="q1").json()["code"] == "invalid"
     answer = joined(waiting, buyer)
     assert (answer["state"], answer["place"], answer["arrival"]) == ("before_opening", None, 0)
     assert ask_for_pass(waiting, buyer).json()["code"] == "place_not_called"
@@ -46,57 +49,29 @@ def test_a_second_call_hears_the_same_place(waiting: SaleItem, buyer: User, riva
     assert first["place_token"] == again["place_token"]
 
 
-@pytest.mark.parametrize(
-    ("opens_in_seconds", "closes_in_seconds", "has_room", "status", "code"),
-    [
-        (3600, 7200, True, 409, "too_early"),
-        (-7200, -3600, True, 410, "closed"),
-        (300, 3600, False, 409, "no_waiting_room"),
-    ],
-)
-def test_where_there_is_no_place_to_have_a_call_says_why(
-    product: Product,
-    buyer: User,
-    opens_in_seconds: int,
-    closes_in_seconds: int,
-    has_room: bool,
-    status: int,
-    code: str,
-) -> None:
-    item = make_item(product, has_room=has_room)
-    now = timezone.now()
-    opens_at, closes_at = (now + timedelta(seconds=seconds) for seconds in (opens_in_seconds, closes_in_seconds))
-    Sale.objects.update(opens_at=opens_at, closes_at=closes_at)
+def test_where_there_is_no_place_to_have_a_call_says_why(product: Product, buyer: User) -> None:
+    item = make_item(product, has_room=True, published=False)
+    assert join(item, buyer).status_code == 404
+    publish_sale(sale_id=item.sale_id)
+    assert (join(item, None).status_code, join(item, None).json()["code"]) == (401, "not_authenticated")
+    # The store does not have the room yet.
+    assert (join(item, buyer).status_code, ask_for_pass(item, buyer).status_code) == (503, 503)
+    for opens_in_hours, status, code in ((1, 409, "too_early"), (-2, 410, "closed")):
+        opens_at = timezone.now() + timedelta(hours=opens_in_hours)
+        Sale.objects.update(opens_at=opens_at, closes_at=opens_at + timedelta(hours=1))
+        answer = join(item, buyer)
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+    Sale.objects.update(admission=Sale.Admission.FIRST_COME)
     answer = join(item, buyer)
-    assert (answer.status_code, answer.json()["code"]) == (status, code)
-
-
-def test_a_sale_that_nobody_may_see_has_no_room(product: Product, buyer: User) -> None:
-    assert join(make_item(product, has_room=True, published=False), buyer).status_code == 404
-
-
-def test_a_stranger_without_a_session_gets_401(product: Product) -> None:
-    answer = APIClient().post(f"/api/v1/sales/{make_item(product, has_room=True).sale_id}/queue/")
-    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
-
-
-def test_an_unknown_field_is_refused(waiting: SaleItem, buyer: User) -> None:
-    assert join(waiting, buyer, token="q1").json()["code"] == "invalid"
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_waiting_room")
+    shown = APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()
+    assert (shown["admission"], shown["waiting_room"]) == ("first_come", None)
 
 
 @pytest.mark.slow
 def test_an_account_may_call_only_so_often(waiting: SaleItem, buyer: User) -> None:
     answers = [join(waiting, buyer).status_code for _ in range(31)]
     assert answers == [201] * 30 + [429]
-
-
-def test_a_pass_needs_a_place(waiting: SaleItem, buyer: User) -> None:
-    assert ask_for_pass(waiting, buyer).json()["code"] == "place_needed"
-
-
-def test_a_room_that_the_store_does_not_have_yet_is_unavailable(product: Product, buyer: User) -> None:
-    item = make_item(product, has_room=True)
-    assert (join(item, buyer).status_code, ask_for_pass(item, buyer).status_code) == (503, 503)
 
 
 def test_the_hash_of_the_key_is_shown_first_and_the_key_at_the_end(product: Product, buyer: User) -> None:
@@ -121,8 +96,3 @@ def test_the_hash_of_the_key_is_shown_first_and_the_key_at_the_end(product: Prod
     key = bytes.fromhex(at_end["key"])
     assert hashlib.sha256(key).hexdigest() == at_end["key_sha256"] == shown["waiting_room"]["key_sha256"]
     assert [permuted(arrival, early=2, key=key) + 1 for arrival in (0, 1)] == places
-
-
-def test_a_sale_without_a_room_shows_none(item: SaleItem) -> None:
-    shown = APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()
-    assert (shown["admission"], shown["waiting_room"]) == ("first_come", None)
