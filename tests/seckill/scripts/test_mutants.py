@@ -128,29 +128,31 @@ def test_for_every_mutant_of_a_script_some_test_fails(
     monkeypatch.setattr(store_client, "report_failure", lambda cause, _message: failures.update([cause]))
     with as_reservation_store(own_store):
         seconds = dict.fromkeys(cases, 0.0)
-        kills: Counter[Case] = Counter()
-        kills_by_line: defaultdict[str, Counter[Case]] = defaultdict(Counter)
         source = getattr(scripts, verb.upper()).source
         mutants = [mutant for mutant in mutants_of(verb, source) if compiles(mutant, own_store)]
         assert len(mutants) >= MUTANTS_MIN[verb]
         explained = {(verb, mutant.after) for mutant in mutants} & EQUIVALENT.keys()
         assert explained == {key for key in EQUIVALENT if key[0] == verb}, "an explanation without its mutant"
         tried = [mutant for mutant in mutants if (verb, mutant.after) not in explained]
+        # Where in the script the damages were for which each test has failed.
+        failed_at: defaultdict[Case, list[int]] = defaultdict(list)
         for mutant in tried:
             monkeypatch.setattr(scripts, verb.upper(), Script(verb, mutant.source))
-            # A test that has failed often is likely to fail for this mutant too, most of all for one of the same line.
-            # A slow one is tried late.
-            of_line = kills_by_line[mutant.before]
-            cases.sort(key=lambda case: (-of_line[case], seconds[case] / (1 + kills[case])))
+            place = source.index(mutant.before)
+            # A test that has failed for a damage nearby is likely to fail for this one too, most of all for one of the
+            # same line. A slow one is tried late.
+            of_line = Counter(case for case in cases for at in failed_at[case] if at == place)
+            nearest = {case: min((abs(place - at) for at in failed_at[case]), default=3_000) for case in cases}
+            cost = {case: (100 + nearest[case]) * (0.001 + seconds[case]) for case in cases}
+            cases.sort(key=lambda case: (-of_line[case], cost[case]))
             killer = killer_of(seconds, cases, own_store, verb, failures)
             if killer is None:
                 survivors.append(mutant)
             else:
-                kills[killer] += 1
-                of_line[killer] += 1
+                failed_at[killer].append(place)
         # Else a store that broke meanwhile, or a test that cannot pass here, would have killed every mutant.
         monkeypatch.setattr(scripts, verb.upper(), Script(verb))
-        for case in kills:
+        for case in {case for case in cases if failed_at[case]}:
             run(case, own_store, verb)
     print(f"{verb}.lua: {len(tried) - len(survivors)} of {len(tried)} mutants killed, of {len(mutants)} that there are")
     assert not survivors, "\n".join(["no test fails for", *map(str, survivors)])
