@@ -39,7 +39,10 @@ def seen_by_the_public(client: Client, item: SaleItem) -> tuple[bool, list[int]]
     live_of_item = client.get(f"/api/v1/sale-items/{item.pk}/live/").json()
     assert (live["sold"], live_of_item["sold"]) == (1, 1)
     quantities = [one["quantity"] for one in (shown, live, live_of_item)]
-    return "1 of 5 sold" in text_of(client, item.sale.get_absolute_url()), quantities
+    page = text_of(client, item.sale.get_absolute_url())
+    assert "left</p>" not in page
+    assert "共 5 件，售出 1 件" in text_of(client, f"/zh-hans{item.sale.get_absolute_url()}")
+    return "1 of 5 sold" in page, quantities
 
 
 def test_the_result_stays_for_the_public(client: Client, ended: SaleItem) -> None:

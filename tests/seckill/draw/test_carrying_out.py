@@ -196,26 +196,19 @@ def test_sweeps_at_once_draw_once_and_give_no_unit_twice(product: Product) -> No
     assert_conserved(item)
 
 
-def test_units_that_staff_withdraw_first_are_given_when_they_come_back(item: SaleItem) -> None:
+def test_units_that_staff_withdraw_first_or_pause_are_given_when_they_come_back(item: SaleItem) -> None:
     closed(item, 4)
+    adjust(item, state="paused")
+    swept(item)
+    assert statuses(item) == ["won", "won", "won", "not_won"]
+    assert left_held_sold(item) == (3, 0, 0)
     adjust(item, units=-2)
+    adjust(item, state="open")
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, True, True, True]
-    assert statuses(item) == ["won", "won", "won", "not_won"]
     adjust(item, units=2)
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, False, False, True]
-
-
-def test_a_paused_sale_is_drawn_and_gives_its_units_after_the_pause(item: SaleItem) -> None:
-    entered(item, 4)
-    adjust(item, state="paused")
-    drawn(item)
-    assert statuses(item) == ["won"] * 3 + ["not_won"]
-    assert left_held_sold(item) == (3, 0, 0)
-    adjust(item, state="open")
-    swept(item)
-    assert left_held_sold(item) == (0, 3, 0)
 
 
 def test_a_blocked_winner_passes_on(item: SaleItem) -> None:

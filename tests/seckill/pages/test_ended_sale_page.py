@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from orders.models import Order, OrderStatus
 from seckill import ledger
-from seckill.changes.unsold import return_unsold
 from seckill.models import SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.buying import order_of
@@ -30,18 +29,6 @@ def sold_to(item: SaleItem, buyer: User, *, seconds_after_opening: int = 0) -> N
 def page_after_the_end(client: Client, item: SaleItem, language: str = "") -> str:
     change(item, SaleChange.Kind.END_NOW)
     return " ".join(text_of(client, language + item.sale.get_absolute_url()).split())
-
-
-def test_the_number_of_offered_units_stays_when_the_unsold_ones_have_gone_back(
-    client: Client, item: SaleItem, buyer: User
-) -> None:
-    sold_to(item, buyer)
-    assert "1 of 5 sold" in page_after_the_end(client, item)
-    assert return_unsold() == 4
-    text = text_of(client, item.sale.get_absolute_url())
-    assert "1 of 5 sold" in text
-    assert "left</p>" not in text
-    assert "共 5 件，售出 1 件" in text_of(client, f"/zh-hans{item.sale.get_absolute_url()}")
 
 
 def test_a_sale_that_sold_everything_says_in_what_time(client: Client, product: Product, buyer: User) -> None:
