@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
 from django.test import Client, RequestFactory
@@ -26,30 +25,21 @@ from web.application import refusal_of
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/"])
-def test_an_unknown_address_is_a_problem(path: str, db: None) -> None:
-    answer = Client().get(path)
-    assert answer.status_code == 404
-    assert answer["Content-Type"] == "application/problem+json"
-    assert answer.json()["code"] == "not_found"
+def test_everything_below_api_is_a_problem_and_other_addresses_are_pages(db: None) -> None:
+    paths = ("/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/")
+    for path in paths:
+        answer = Client().get(path)
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json"), path
+        assert answer.json()["code"] == "not_found"
+    page = Client().get("/nothing-here/")
+    assert (page.status_code, page["Content-Type"]) == (404, "text/html; charset=utf-8")
 
 
-def test_a_fault_of_ours_says_nothing_of_its_cause() -> None:
-    answer = problems.server_error(RequestFactory().get("/api/v1/orders/"))
-    assert answer.status_code == 500
-    assert answer["Content-Type"] == "application/problem+json"
-
-
-def test_django_s_csrf_failure_is_a_problem_too(buyer: User) -> None:
-    answer = problems.csrf_failure(RequestFactory().post("/api/v1/orders/"), reason="none")
-    assert answer.status_code == 403
-    assert answer["Content-Type"] == "application/problem+json"
-
-
-def test_pages_get_a_page(db: None) -> None:
-    answer = Client().get("/nothing-here/")
-    assert answer.status_code == 404
-    assert answer["Content-Type"].startswith("text/html")
+def test_django_s_own_errors_are_problems_too(rf: RequestFactory) -> None:
+    fault = problems.server_error(rf.get("/api/v1/orders/"))
+    refusal = problems.csrf_failure(rf.post("/api/v1/orders/"), reason="none")
+    assert (fault.status_code, refusal.status_code) == (500, 403)
+    assert fault["Content-Type"] == refusal["Content-Type"] == "application/problem+json"
 
 
 def every_error(base: type[exceptions.APIException]) -> Iterator[exceptions.APIException]:
@@ -103,19 +93,14 @@ def test_a_code_has_one_title_that_names_the_problem(db: None) -> None:
     assert not {code: found for code, found in titles.items() if len(found) > 1}
 
 
-@pytest.mark.parametrize(
-    ("language", "words"),
-    [
-        ("zh-hans", ("错误的请求。", "请求体不是有效的 JSON。")),
-        ("en", ("Malformed request.", "The body is not valid JSON.")),
-    ],
-)
-def test_a_body_that_is_no_json_is_refused_in_the_readers_language(
-    language: str, words: tuple[str, str], db: None
-) -> None:
-    headers = {"Accept-Language": language}
-    refused = Client().post("/api/v1/auth/token/", "{", content_type="application/json", headers=headers).json()
-    assert (refused["code"], refused["title"], refused["detail"]) == ("parse_error", *words)
+def test_a_body_that_is_no_json_is_refused_in_the_readers_language(client: Client, db: None) -> None:
+    for language, title, detail in (
+        ("zh-hans", "错误的请求。", "请求体不是有效的 JSON。"),
+        ("en", "Malformed request.", "The body is not valid JSON."),
+    ):
+        headers = {"Accept-Language": language}
+        refused = client.post("/api/v1/auth/token/", "{", content_type="application/json", headers=headers).json()
+        assert (refused["code"], refused["title"], refused["detail"]) == ("parse_error", title, detail)
 
 
 def test_the_titles_say_which_problem_it_is(buyer: User, product: Any, pass_for: Any, item: SaleItem) -> None:
