@@ -37,16 +37,16 @@ def test_trying_which_names_are_taken_is_limited_too(settings: Settings, buyer: 
     assert "already exists" in answers[0].content.decode()
 
 
-@pytest.mark.parametrize("email", ["buyer@example.com", "nobody@example.com"])
-def test_one_mailbox_gets_few_mails_whoever_asks(buyer: User, email: str) -> None:
+def test_one_mailbox_gets_few_mails_whoever_asks(buyer: User) -> None:
     confirmed(buyer, "buyer@example.com")
-    answers = [
-        ask_for_password(spelling, REMOTE_ADDR=f"192.0.2.{number}")
-        for number, spelling in enumerate([email, email.upper(), f" {email}", email])
-    ]
-    assert [answer.status_code for answer in answers] == [302, 302, 302, 429]
-    assert 1 <= int(answers[-1]["Retry-After"]) <= 900
-    assert len(send_mails()) == 3
+    for email in ("buyer@example.com", "nobody@example.com"):
+        answers = [
+            ask_for_password(spelling, REMOTE_ADDR=f"192.0.2.{number}")
+            for number, spelling in enumerate([email, email.upper(), f" {email}", email])
+        ]
+        assert [answer.status_code for answer in answers] == [302, 302, 302, 429], email
+        assert 1 <= int(answers[-1]["Retry-After"]) <= 900
+        assert len(send_mails()) == 3, email
 
 
 def test_one_client_asks_for_few_mailboxes(settings: Settings) -> None:

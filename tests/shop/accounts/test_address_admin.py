@@ -72,21 +72,12 @@ def test_addresses_have_no_list_and_are_not_deleted(as_manager: Client, saved: A
     assert as_manager.get("/admin/shop/address/add/").status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("language", "subject", "sentence"),
-    [
-        ("en", "Your e-mail address was changed", "We will not write to old@example.com any more."),
-        ("zh-hans", "您的邮箱已更换", "今后不再向 old@example.com 发送邮件"),
-    ],
-)
-def test_a_former_address_hears_that_staff_have_changed_it(
-    language: str, subject: str, sentence: str, client: Client, buyer: User
-) -> None:
+def test_a_former_address_hears_in_its_language_that_staff_have_changed_it(client: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
-    store_language(user_id=buyer.pk, language=language)
+    store_language(user_id=buyer.pk, language="zh-hans")
     client.force_login(employee("change_user"))
-    client.post(customer_page(buyer), {"email": "new@example.com", "is_active": "on", "mail_language": language})
+    client.post(customer_page(buyer), {"email": "new@example.com", "is_active": "on", "mail_language": "zh-hans"})
     mail = one_mail()
-    assert (mail.to, mail.subject) == (["old@example.com"], subject)
-    assert sentence in str(mail.body)
+    assert (mail.to, mail.subject) == (["old@example.com"], "您的邮箱已更换")
+    assert "今后不再向 old@example.com 发送邮件" in str(mail.body)
     assert "new@example.com" not in str(mail.body)
