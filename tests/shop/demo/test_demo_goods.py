@@ -3,10 +3,8 @@
 import itertools
 import re
 from collections import Counter
-from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
 import resvg_py
 
 from orders.management.commands import load_demo
@@ -17,8 +15,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 PICTURE_BYTES_MAX = 3_000
 
 Row = dict[str, str]
-
-each_product = pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product["slug"])
 
 
 def variants_of(product: Row) -> list[Row]:
@@ -61,34 +57,35 @@ def price_minor(variant: Row) -> int:
     return int(variant["price"].replace(".", ""))
 
 
-@each_product
-def test_a_product_is_described_in_both_languages(product: Row) -> None:
+def test_a_product_is_described_in_both_languages() -> None:
     chinese = re.compile(r"[一-鿿]")
-    assert not chinese.search(product["name_en"] + product["description_en"] + product["option_names_en"])
-    assert chinese.search(product["name_zh_hans"])
-    assert 2 <= product["description_en"].count(". ") + 1 <= 5
-    assert product["description_en"].endswith(".")
-    assert 1 <= product["description_zh_hans"].count("。") <= 5
-    assert product["description_zh_hans"].endswith("。")
-    for picture in pictures_of(product):
-        assert not chinese.search(product[f"{picture}_en"])
-        assert chinese.search(product[f"{picture}_zh_hans"])
+    for product in PRODUCTS:
+        slug = product["slug"]
+        english = product["name_en"] + product["description_en"] + product["option_names_en"]
+        assert not chinese.search(english), slug
+        assert chinese.search(product["name_zh_hans"]), slug
+        for language, stop in (("en", "."), ("zh_hans", "。")):
+            description = product[f"description_{language}"]
+            assert description.endswith(stop), slug
+            assert 1 <= description.count(stop) <= 5, slug
+        for picture in pictures_of(product):
+            assert not chinese.search(product[f"{picture}_en"]), slug
+            assert chinese.search(product[f"{picture}_zh_hans"]), slug
 
 
-@each_product
-def test_each_choice_of_a_product_is_a_variant_and_the_first_is_the_cheapest(product: Row) -> None:
-    variants = variants_of(product)
-    for language in ("en", "zh_hans"):
-        names = [name for name in product[f"option_names_{language}"].split(" / ") if name]
-        chosen = [tuple(value for value in row[f"options_{language}"].split(" / ") if value) for row in variants]
-        assert {len(values) for values in chosen} == {len(names)}
-        # In the order of the choices, each with each.
-        assert chosen == [*itertools.product(*(dict.fromkeys(values) for values in zip(*chosen, strict=True)))]
-    assert price_minor(variants[0]) == min(price_minor(variant) for variant in variants)
-    assert [variant["position"] for variant in variants] == [str(number) for number in range(len(variants))]
-    for variant in variants:
-        assert price_minor(variant) > 0
-        assert int(variant["weight_grams"]) > 0
+def test_each_choice_of_a_product_is_a_variant_and_the_first_is_the_cheapest() -> None:
+    for product in PRODUCTS:
+        slug, variants = product["slug"], variants_of(product)
+        for language in ("en", "zh_hans"):
+            names = [name for name in product[f"option_names_{language}"].split(" / ") if name]
+            chosen = [tuple(value for value in row[f"options_{language}"].split(" / ") if value) for row in variants]
+            assert {len(values) for values in chosen} == {len(names)}, slug
+            # In the order of the choices, each with each.
+            each = itertools.product(*(dict.fromkeys(values) for values in zip(*chosen, strict=True)))
+            assert chosen == [*each], slug
+        assert 0 < price_minor(variants[0]) == min(price_minor(variant) for variant in variants), slug
+        assert [variant["position"] for variant in variants] == [str(number) for number in range(len(variants))], slug
+        assert all(int(variant["weight_grams"]) > 0 for variant in variants), slug
 
 
 def test_each_picture_is_of_a_product() -> None:
@@ -96,12 +93,13 @@ def test_each_picture_is_of_a_product() -> None:
     assert sorted(named) == sorted(path.relative_to(PICTURES).as_posix() for path in PICTURES.rglob("*.svg"))
 
 
-@pytest.mark.parametrize("path", sorted(PICTURES.rglob("*.svg")), ids=lambda path: path.stem)
-def test_a_picture_is_a_small_drawing_of_shapes_alone(path: Path) -> None:
-    text = path.read_text()
-    assert len(text.encode()) < PICTURE_BYTES_MAX
-    root = ElementTree.fromstring(text)
-    assert root.get("viewBox") == "0 0 1200 1200"
-    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {"svg", "g", "path", "circle", "ellipse"}
-    assert "href" not in text
-    assert bytes(resvg_py.svg_to_bytes(svg_string=text, width=60, height=60)).startswith(b"\x89PNG")
+def test_a_picture_is_a_small_drawing_of_shapes_alone() -> None:
+    for path in PICTURES.rglob("*.svg"):
+        text = path.read_text()
+        assert len(text.encode()) < PICTURE_BYTES_MAX, path
+        root = ElementTree.fromstring(text)
+        assert root.get("viewBox") == "0 0 1200 1200", path
+        shapes = {element.tag.removeprefix(SVG) for element in root.iter()}
+        assert shapes <= {"svg", "g", "path", "circle", "ellipse"}, path
+        assert "href" not in text, path
+        assert bytes(resvg_py.svg_to_bytes(svg_string=text, width=60, height=60)).startswith(b"\x89PNG"), path

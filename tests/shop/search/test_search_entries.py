@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from pytest_django import DjangoAssertNumQueries
 
 from shop.catalogue.listing import ProductFilter, ProductPage, find_page
 from shop.models import Category, Product, SearchEntry, SearchWord, StockChange, Variant, write_entries
@@ -107,7 +108,7 @@ def test_the_command_repairs_what_was_changed_in_bulk(product: Product) -> None:
     assert not SearchWord.objects.filter(word="gone").exists()
 
 
-def test_a_thousand_entries_are_written_with_few_queries(django_assert_max_num_queries: object) -> None:
+def test_a_thousand_entries_are_written_with_few_queries() -> None:
     Product.objects.bulk_create(Product(slug=f"p{number}", name=f"Thing {number}") for number in range(1_000))
     with connection.execute_wrapper(counting := Counting()):
         assert write_entries(Product.objects.all()) == 1_000
@@ -132,17 +133,14 @@ def test_postgres_itself_sees_no_letters_in_chinese_words_here() -> None:
     assert pieces_of("龙井茶") == ["龙", "井", "茶", "龙井", "井茶"]
 
 
-@pytest.mark.parametrize(("text", "folded"), [("ＴＥＡ", "tea"), ("Crème", "creme"), ("Straße", "strasse")])
-def test_capitals_accents_and_full_width_letters_do_not_matter(text: str, folded: str) -> None:
-    assert fold(text) == folded
+def test_capitals_accents_and_full_width_letters_do_not_matter() -> None:
+    assert [fold(text) for text in ("ＴＥＡ", "Crème", "Straße")] == ["tea", "creme", "strasse"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "typos"),
-    [("lamp", "lamp", 0), ("lamp", "lapm", 1), ("lamp", "lam", 1), ("lamp", "lampe", 1), ("lamp", "ramp", 1)],
-)
-def test_typos_are_counted(one: str, other: str, typos: int) -> None:
-    assert typos_between(one, other) == typos_between(other, one) == typos
+def test_typos_are_counted() -> None:
+    assert typos_between("lamp", "lamp") == 0
+    for typed in ("lapm", "lam", "lampe", "ramp"):
+        assert typos_between("lamp", typed) == typos_between(typed, "lamp") == 1, typed
 
 
 def test_a_known_word_and_a_short_one_are_not_corrected() -> None:
@@ -160,9 +158,10 @@ def test_beyond_the_last_page_nothing_is_forgiven() -> None:
     assert find_page(wanted, page=2, size=1) == ProductPage()
 
 
-def test_the_number_of_queries_does_not_grow_with_the_catalogue(django_assert_num_queries: object) -> None:
-    for number in range(30):
+def test_the_number_of_queries_does_not_grow_with_the_catalogue(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(4):
         make_product(slug=f"tea-{number}", name=f"Tea {number}", price_minor=100)
-    with connection.execute_wrapper(counting := Counting()):
-        list(found_among(SearchEntry.objects.all(), "tea").entries[:24])
-    assert counting.calls == 2
+    with django_assert_num_queries(2):
+        assert len(found_among(SearchEntry.objects.all(), "tea").entries[:24]) == 4

@@ -1,12 +1,10 @@
 """One client network may search so often; others, and lists without a query, are not concerned."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from shop.http import rate_limits
 from shop.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -15,13 +13,8 @@ SEARCHES = ["/search/?q=longjing", "/products/?available=on", "/zh-hans/search/?
 ADDRESS = "203.0.113.7"
 
 
-@pytest.fixture(autouse=True)
-def _three_searches(settings: Any) -> None:
+def test_a_network_that_searches_too_often_is_told_to_wait(product: Product, settings: Settings) -> None:
     settings.SEARCH_LIMIT = "3/minute"
-
-
-@pytest.mark.usefixtures("product")
-def test_a_network_that_searches_too_often_is_told_to_wait() -> None:
     client = Client(REMOTE_ADDR=ADDRESS)
     assert [client.get(path).status_code for path in SEARCHES] == [200] * 3
     refused = client.get(SEARCHES[0])
@@ -32,13 +25,3 @@ def test_a_network_that_searches_too_often_is_told_to_wait() -> None:
     assert (answer.status_code, answer.json()["code"]) == (429, "too_many_attempts")
     assert client.get("/products/").status_code == client.get("/search/").status_code == 200
     assert Client(REMOTE_ADDR="203.0.113.8").get(SEARCHES[0]).status_code == 200
-
-
-def test_without_the_cache_server_the_process_counts_alone(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Away:
-        def ask(self, _question: Any) -> int:
-            raise rate_limits.CacheAway
-
-    monkeypatch.setattr(rate_limits, "_cache_server", Away())
-    client = Client(REMOTE_ADDR="203.0.113.9")
-    assert [client.get(path).status_code for path in (*SEARCHES, SEARCHES[0])] == [200, 200, 200, 429]
