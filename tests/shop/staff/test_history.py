@@ -125,6 +125,6 @@ def test_staff_who_may_not_see_products_see_no_history_of_them(client: Client, p
     assert client.get(reverse("admin:shop_product_history", args=[product.pk])).status_code == 403
 
 
-@pytest.mark.parametrize("number", ["nothing", "1x", "99999999999999999999"])
-def test_a_number_that_is_none_is_not_found(client: Client, product: Product, number: str) -> None:
-    assert client.get(f"/admin/shop/product/{number}/history/").status_code == 404
+def test_a_number_that_is_none_is_not_found(client: Client, product: Product) -> None:
+    for number in ("nothing", "1x", "99999999999999999999"):
+        assert client.get(f"/admin/shop/product/{number}/history/").status_code == 404, number
