@@ -116,20 +116,23 @@ def test_products_are_found_by_either_name_when_an_item_is_added(client: Client,
 class TestOptions:
     """A variant has as many values as its product has options, and no two variants have the same."""
 
-    def test_a_wrong_number_is_refused_at_its_field(self, client: Client, db: None) -> None:
-        first_names = "This product has no options. Name them in the field “options” first, or leave this empty."
-        for names, values, sentence in (
-            ("Size / Colour", "M", "This product has 2 options. Enter a value for each, with “/” between them."),
-            ("Size", "", "This product has 1 option. Enter one value."),
-            ("", "M", first_names),
+    def test_those_that_do_not_fit_are_refused_at_their_field(self, client: Client, db: None) -> None:
+        two = "This product has 2 options. Enter a value for each, with “/” between them."
+        none = "This product has no options. Name them in the field “options” first, or leave this empty."
+        again = "Another variant has the same options."
+        for english, chinese, rows, errors in (
+            ("Size / Colour", "", [{"options_en": "M"}], [{"options_en": [two]}]),
+            ("Size", "", [{}], [{"options_en": ["This product has 1 option. Enter one value."]}]),
+            ("", "", [{"options_en": "M"}], [{"options_en": [none]}]),
+            ("Size", "", [{"options_en": "M"}, {"options_en": "m"}], [{}, {"options_en": [again]}]),
+            # Another language may be left out, but not half filled.
+            ("A / B", "甲 / 乙", [{"options_en": "M / R", "options_zh_hans": "中号"}], [{"options_zh_hans": [two]}]),
         ):
-            page = filled_page(new_row(options_en=values), option_names_en=names)
-            assert errors_of_rows(client.post(f"{PRODUCTS}add/", page)) == [{"options_en": [sentence]}]
-
-    def test_the_same_values_twice_are_refused_at_the_second(self, client: Client, db: None) -> None:
-        rows = [new_row(options_en="M / Red"), new_row(options_en="m/red")]
-        response = client.post(f"{PRODUCTS}add/", filled_page(*rows, option_names_en="Size / Colour"))
-        assert errors_of_rows(response) == [{}, {"options_en": ["Another variant has the same options."]}]
+            names = {"option_names_en": english, "option_names_zh_hans": chinese}
+            page = filled_page(*(new_row(**row) for row in rows), **names)
+            assert errors_of_rows(client.post(f"{PRODUCTS}add/", page)) == errors
+        whole = filled_page(new_row(options_en="M / R"), option_names_en="A / B", option_names_zh_hans="甲 / 乙")
+        assert client.post(f"{PRODUCTS}add/", whole).status_code == 302
 
     def test_a_form_that_is_sent_twice_adds_its_variant_once(self, client: Client, product: Product) -> None:
         Product.objects.update(option_names_en="Size")
@@ -140,13 +143,6 @@ class TestOptions:
         again = client.post(admin_page(product), page)
         assert "Another variant has the same options." in again.content.decode()
         assert sorted(product.variants.values_list("options_en", flat=True)) == ["S", "m"]
-
-    def test_another_language_may_be_left_out_but_not_half_filled(self, client: Client, db: None) -> None:
-        names: dict[str, Any] = {"option_names_en": "Size / Colour", "option_names_zh_hans": "尺寸 / 颜色"}
-        half = filled_page(new_row(options_en="M / Red", options_zh_hans="中号"), **names)
-        sentence = "This product has 2 options. Enter a value for each, with “/” between them."
-        assert errors_of_rows(client.post(f"{PRODUCTS}add/", half)) == [{"options_zh_hans": [sentence]}]
-        assert client.post(f"{PRODUCTS}add/", filled_page(new_row(options_en="M / Red"), **names)).status_code == 302
 
     def test_an_sku_is_made_from_the_slug_and_the_options(self, client: Client, db: None) -> None:
         make_product(slug="other", price_minor=100, name="Other")
@@ -171,39 +167,31 @@ def test_a_variant_of_which_checkouts_hold_units_is_not_deleted(client: Client, 
     assert Variant.objects.exists()
 
 
-class TestPictures:
-    @pytest.fixture(autouse=True)
-    def _media(self, tmp_path: Any, settings: Settings) -> None:
-        settings.MEDIA_ROOT = str(tmp_path)
-
-    def test_several_are_added_in_their_order_after_those_that_are_there(
-        self, client: Client, product: Product
-    ) -> None:
-        for sizes in (((40, 30), (30, 40)), ((20, 30),)):
-            files = [picture_file("picture.png", size=size) for size in sizes]
-            assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
-        pictures = product.pictures.order_by("position")
-        assert [picture.image.width for picture in pictures] == [40, 30, 20]
-        # The list shows the first one.
-        assert pictures[0].small.url in client.get(PRODUCTS).content.decode()
+def test_several_pictures_are_added_in_their_order_after_those_that_are_there(
+    client: Client, product: Product, tmp_path: Any, settings: Settings
+) -> None:
+    settings.MEDIA_ROOT = str(tmp_path)
+    for sizes in (((40, 30), (30, 40)), ((20, 30),)):
+        files = [SimpleUploadedFile("picture.png", png(size=size), "image/png") for size in sizes]
+        assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
+    pictures = product.pictures.order_by("position")
+    assert [picture.image.width for picture in pictures] == [40, 30, 20]
+    # The list shows the first one.
+    assert pictures[0].small.url in client.get(PRODUCTS).content.decode()
 
 
 def test_no_page_makes_more_queries_where_there_are_more_products(client: Client, product: Product) -> None:
     filters = f"stock=low&sale=no&is_active__exact=1&category={product.category_id}"
     pages = [f"{PRODUCTS}?q=tea", f"{PRODUCTS}?{filters}&o=4.5", admin_page(product)]
-    add_products(range(2), category=product.category)
+
+    def add_products(*numbers: int) -> None:
+        for number in numbers:
+            names = {"slug": f"tea-{number}", "name": f"Tea {number}", "category": product.category}
+            make_product(price_minor=100, units=0, **names)
+            Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
+
+    add_products(1, 2)
     few = {page: statements_for(client, page) for page in pages}
-    add_products(range(2, 12), category=product.category)
-    for number in range(6):
-        Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
+    add_products(3, 4, 5, 6)
     assert {page: statements(client, page) for page in pages} == few
-    assert client.get(pages[1]).context["cl"].result_count == 13
-
-
-def add_products(numbers: range, *, category: Category | None) -> None:
-    for number in numbers:
-        make_product(slug=f"tea-{number}", name=f"Tea {number}", price_minor=100, units=0, category=category)
-
-
-def picture_file(name: str, *, size: tuple[int, int] = (20, 20)) -> SimpleUploadedFile:
-    return SimpleUploadedFile(name, png(size=size), "image/png")
+    assert client.get(pages[1]).context["cl"].result_count == 7

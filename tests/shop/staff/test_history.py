@@ -1,12 +1,10 @@
 """Every change of the catalogue is kept: who changed what, when, from what to what."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
@@ -68,18 +66,6 @@ def test_the_history_of_a_product_says_who_added_changed_and_removed_its_picture
     ]
 
 
-def test_words_of_the_search_from_before_they_were_kept_seem_to_be_added_by_nobody(
-    client: Client, product: Product
-) -> None:
-    Product.objects.update(search_words="green tea")
-    with connection.cursor() as cursor:
-        cursor.execute(import_module("shop.migrations.0011_fill_history_of_search_words").FILL)
-    for words in ("green tea", "green"):
-        client.post(admin_page(product), saved_page(product) | {"search_words": words})
-    of_words = [change for change in history_of(client, product) if change[2] == "Words of the search"]
-    assert of_words == [("Product · Longjing tea", "manager", "Words of the search", "green tea", "green")]
-
-
 def test_deleted_entries_can_still_be_read(client: Client, product: Product) -> None:
     StockChange.objects.all().delete()
     client.post(reverse("admin:shop_product_delete", args=[product.pk]), {"post": "yes"})
@@ -94,18 +80,13 @@ def test_units_that_move_are_in_the_journal_and_not_here(client: Client, product
     assert Variant.history.count() == before  # type: ignore[attr-defined]
 
 
-def test_a_category_has_one(client: Client, product: Product) -> None:
+def test_a_category_and_a_shipping_method_have_one(client: Client, product: Product) -> None:
     category = Category.objects.get()
-    url = reverse("admin:shop_category_change", args=[category.pk])
-    client.post(url, {"name_en": "Teas", "name_zh_hans": "茶", "slug": "tea", "position": 0})
+    client.post(admin_page(category), {"name_en": "Teas", "name_zh_hans": "茶", "slug": "tea", "position": 0})
     assert ("Category · Teas", "manager", "Name (English)", "Tea", "Teas") in history_of(client, category)
-
-
-def test_a_shipping_method_has_one(client: Client, db: None) -> None:
     method = ShippingMethod.objects.create(code="post", name="Post")
-    url = reverse("admin:orders_shippingmethod_change", args=[method.pk])
     form = {"name_en": "Post", "code": "post", "position": 0, "basis": "weight", "free_from_minor": "99"}
-    client.post(url, form | {"prices-TOTAL_FORMS": 0, "prices-INITIAL_FORMS": 0})
+    client.post(admin_page(method), form | {"prices-TOTAL_FORMS": 0, "prices-INITIAL_FORMS": 0})
     assert ("Shipping method · Post", "manager", "Free from", "–", "99.00 CNY") in history_of(client, method)
 
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import ProtectedError
 from django.test import Client
@@ -21,7 +21,7 @@ from shop.stock.low_stock import badge
 from shop.stock.movements import UNITS_MAX, move
 from tests.steps.product_page import saved_page
 from tests.steps.shop import make_product, units_in, variant_of
-from tests.steps.staff import admin_page, employee, messages_on
+from tests.steps.staff import admin_page, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -116,12 +116,10 @@ def test_a_full_stock_has_room_for_the_units_that_checkouts_hold(client: Client,
     assert error_of(one_more) == "A stock has at most 100000000 units, with those that checkouts hold."
     move(kind=Kind.RELEASED, units_of={variant.pk: 2})
     assert units_in(variant)[:2] == (UNITS_MAX, 0)
-
-
-def test_a_stock_that_is_larger_than_allowed_can_be_made_smaller(client: Client, variant: Variant) -> None:
+    # A stock that is larger than allowed can be made smaller.
     Variant.objects.update(available=2 * UNITS_MAX)
     assert client.post(admin_page(variant), step("change", -1)).status_code == 302
-    assert units_in(variant)[:2] == (2 * UNITS_MAX - 1, 2)
+    assert units_in(variant)[:2] == (2 * UNITS_MAX - 1, 0)
 
 
 def test_the_journal_says_who_changed_what_and_why(client: Client, variant: Variant, shop_manager: User) -> None:
@@ -170,15 +168,6 @@ def test_the_journal_names_orders_and_sales_as_other_pages_do_and_finds_them_so(
             assert name in found.content.decode()
 
 
-def test_the_journal_of_stock_cannot_be_written_by_hand(client: Client, variant: Variant) -> None:
-    entry = StockChange.objects.order_by("pk")[0]
-    for page in ("add/", f"{entry.pk}/delete/"):
-        assert client.post(f"{JOURNAL}{page}", {"post": "yes"}).status_code == 403
-    client.post(f"{JOURNAL}{entry.pk}/change/", {"units": 5})
-    entry.refresh_from_db()
-    assert entry.units == 10
-
-
 class TestLowStock:
     def test_a_variant_without_a_limit_of_its_own_has_that_of_the_shop(
         self, variant: Variant, settings: Settings
@@ -210,23 +199,6 @@ class TestLowStock:
         assert [row.sku for row in client.get(STOCK, {"stock": "low"}).context["cl"].queryset] == ["SKU-mug"]
 
 
-def test_a_keeper_of_the_stock_changes_the_stock_but_no_product(client: Client, variant: Variant) -> None:
-    keeper = employee("view_variant", "add_stockchange", "view_stockchange")
-    client.force_login(keeper)
-    assert client.post(admin_page(variant), step("change", 5)).status_code == 302
-    assert client.get(f"/admin/shop/product/{variant.product_id}/change/").status_code == 403
-    # Staff who may only see it cannot change it.
-    keeper.user_permissions.set(Permission.objects.filter(codename="view_variant"))
-    assert client.get(admin_page(variant)).status_code == 200
-    assert client.post(admin_page(variant), step("change", 5)).status_code == 403
-    assert units_in(variant)[:2] == (13, 2)
-
-
-def test_a_variant_is_neither_added_nor_deleted_on_the_stock_pages(client: Client, variant: Variant) -> None:
-    assert client.get(f"{STOCK}add/").status_code == 403
-    assert client.post(f"{STOCK}{variant.pk}/delete/", {"post": "yes"}).status_code == 403
-
-
 def test_a_product_with_a_journal_is_not_deleted(client: Client, variant: Variant) -> None:
     """Not by its page, the list, the row of its variant, or code that does not ask."""
     move(kind=Kind.RELEASED, units_of={variant.pk: 2})
@@ -241,9 +213,7 @@ def test_a_product_with_a_journal_is_not_deleted(client: Client, variant: Varian
     with pytest.raises(ProtectedError):
         product.delete()
     assert StockChange.objects.count() == entries
-
-
-def test_a_product_that_never_had_units_is_deleted(client: Client, db: None) -> None:
-    product = make_product(slug="mug", name="Mug", price_minor=4900, units=0)
-    client.post(f"/admin/shop/product/{product.pk}/delete/", {"post": "yes"})
-    assert not Product.objects.exists()
+    # One that never had units is deleted.
+    cup = make_product(slug="cup", name="Cup", price_minor=4900, units=0)
+    client.post(f"/admin/shop/product/{cup.pk}/delete/", {"post": "yes"})
+    assert not Product.objects.filter(slug="cup").exists()
