@@ -14,7 +14,6 @@ from seckill.models import SaleItem
 from shop.languages.buyer_language import stored_language
 from tests.steps.accounts import confirmed, send_mails, sign_in
 from tests.steps.buying import make_orders
-from tests.steps.shop import statements, statements_for
 from tests.steps.staff import admin_page, customer_page, employee
 
 pytestmark = pytest.mark.django_db
@@ -49,19 +48,13 @@ def save(client: Client, person: User, **changes: Any) -> None:
     person.refresh_from_db()
 
 
-def test_a_person_with_many_orders_costs_no_more_queries_and_a_link_leads_to_all(
-    as_manager: Client, buyer: User, item: SaleItem
-) -> None:
-    make_orders(1, buyer=buyer, item=item)
-    few = statements_for(as_manager, customer_page(buyer))
-    make_orders(18, buyer=buyer, item=item)
-    assert statements(as_manager, customer_page(buyer)) == few
-    make_orders(6, buyer=buyer, item=item)
+def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buyer: User, item: SaleItem) -> None:
+    make_orders(21, buyer=buyer, item=item)
     page = as_manager.get(customer_page(buyer)).content.decode()
     assert page.count("1 × Longjing tea") == 20
     all_orders = f"/admin/orders/order/?buyer__id__exact={buyer.pk}"
     assert all_orders in page
-    assert as_manager.get(all_orders).context["cl"].result_count == 25
+    assert as_manager.get(all_orders).context["cl"].result_count == 21
 
 
 def test_staff_who_may_change_a_customer_correct_address_name_and_language(client: Client, buyer: User) -> None:

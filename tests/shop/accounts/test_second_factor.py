@@ -82,15 +82,6 @@ def test_a_code_of_the_app_signs_in_and_is_then_refused_for_as_long_as_it_is_val
         assert client.post("/accounts/2fa/reauthenticate/", code).status_code == 200, more_seconds
 
 
-def test_a_second_factor_is_turned_off_again(shop_manager: User, client: Client) -> None:
-    enter_password(client)
-    turn_on(client)
-    assert client.get("/accounts/2fa/recovery-codes/download/").status_code == 200
-    client.post("/accounts/2fa/totp/deactivate/")
-    assert not Authenticator.objects.exists()
-    assert enter_password(Client()) == "/admin/"
-
-
 def test_the_code_that_turned_the_second_factor_on_is_used_up(shop_manager: User, client: Client) -> None:
     enter_password(client)
     secret, _codes = turn_on(client, code=latest_code_of)
@@ -124,30 +115,23 @@ def test_the_pages_have_the_frame_and_the_language_of_the_shop(shop_manager: Use
     assert "两步验证" in text_of(other, "/zh-hans/accounts/2fa/authenticate/")
 
 
-@pytest.fixture
-def _staff_need_one(settings: Settings) -> None:
+def test_staff_without_a_second_factor_are_led_to_make_one_and_can_leave(
+    shop_manager: User, buyer: User, client: Client, settings: Settings
+) -> None:
     settings.STAFF_SECOND_FACTOR = True
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_staff_need_one")
-def test_staff_without_a_second_factor_are_led_to_make_one(shop_manager: User, client: Client) -> None:
+    assert client.get("/admin/")["Location"].startswith("/admin/login/")
+    client.force_login(buyer)
+    assert client.get("/orders/").status_code == 200
+    client.logout()
     enter_password(client)
+    assert client.get("/orders/").status_code == 200
     for path in ("/admin/", "/admin/auth/user/", "/admin/orders/order/"):
         assert client.get(path)["Location"] == "/accounts/2fa/totp/activate/"
     assert client.post("/admin/auth/user/add/", {"username": "x"})["Location"] == "/accounts/2fa/totp/activate/"
     assert "Staff sign in in two steps" in client.get("/accounts/2fa/totp/activate/", follow=True).content.decode()
     turn_on(client)
     assert client.get("/admin/").status_code == 200
-
-
-@pytest.mark.usefixtures("_staff_need_one")
-def test_others_need_none_and_staff_can_leave(shop_manager: User, buyer: User, client: Client) -> None:
-    assert client.get("/admin/")["Location"].startswith("/admin/login/")
-    client.force_login(buyer)
-    assert client.get("/orders/").status_code == 200
-    client.force_login(shop_manager)
-    assert client.get("/orders/").status_code == 200
+    Authenticator.objects.all().delete()
     assert client.post("/admin/logout/").status_code == 200
 
 
