@@ -112,8 +112,6 @@ FOUND = {
     "sort=name": ["Amber cup", "Blue cup", "Clear cup"],
     "sort=newest": ["Clear cup", "Amber cup", "Blue cup"],
     "available=on": ["Amber cup", "Blue cup"],
-    "min_price=20": ["Clear cup", "Blue cup"],
-    "max_price=19.99": ["Amber cup"],
     "min_price=15&max_price=25.5&sort=price": ["Blue cup"],
     "min_price=40": [],
     # What cannot be read is left out, and the page says why.

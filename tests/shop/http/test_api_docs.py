@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -142,20 +141,15 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
     assert refusal.json()["type"] == BY_CODE["not_authenticated"].address
 
 
-@pytest.mark.parametrize(
-    ("call", "answer", "word"),
-    [
+def test_an_example_that_waits_ends_with_a_word_where_nothing_will_come() -> None:
+    for call, answer, word in (
         ("get_place", {"status": 401, "code": "place_invalid"}, "Place in the waiting room: None"),
         ("get_reservation", {"status": 404, "code": "not_found"}, "There is no order: "),
-    ],
-)
-def test_an_example_that_waits_ends_with_a_word_where_nothing_will_come(
-    call: str, answer: dict[str, Any], word: str
-) -> None:
-    (example,) = (each.example for each in CALLS if each.operation_id == call)
-    curl = f"curl() {{ echo '{json.dumps(answer)}'; }}"
-    command = ["bash", "-e", "-c", "\n".join([PREPARATION, curl, example])]
-    assert subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.startswith(word)
+    ):
+        (example,) = (each.example for each in CALLS if each.operation_id == call)
+        curl = f"curl() {{ echo '{json.dumps(answer)}'; }}"
+        command = ["bash", "-e", "-c", "\n".join([PREPARATION, curl, example])]
+        assert subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.startswith(word)
 
 
 def test_the_example_that_waits_for_an_order_goes_on_while_it_may_still_come(tmp_path: Path) -> None:

@@ -5,21 +5,16 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
 from django.test import Client, RequestFactory
 from rest_framework import exceptions
-from rest_framework.test import APIClient
 
 from seckill.api.views import refusal
 from seckill.ledger import Reservation
-from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes.authentication import PASS_REFUSALS, PassRefused
 from shop.http import problems
-from tests.steps.shop import make_item
 from web.application import refusal_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,25 +96,3 @@ def test_a_body_that_is_no_json_is_refused_in_the_readers_language(client: Clien
         headers = {"Accept-Language": language}
         refused = client.post("/api/v1/auth/token/", "{", content_type="application/json", headers=headers).json()
         assert (refused["code"], refused["title"], refused["detail"]) == ("parse_error", title, detail)
-
-
-def test_the_titles_say_which_problem_it_is(buyer: User, product: Any, pass_for: Any, item: SaleItem) -> None:
-    api, wrong = APIClient(), {"username": "buyer", "password": "wrong"}
-    reserve = f"/api/v1/sale-items/{item.pk}/reservations/"
-    other = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
-    titles = [
-        api.post("/api/v1/auth/token/", wrong).json()["title"],
-        api.post("/api/v1/auth/token/", "user=a", content_type="text/plain").json()["title"],
-        api.put("/api/v1/auth/token/", wrong).json()["title"],
-        api.post(reserve).json()["title"],
-        api.post(reserve, headers={"authorization": "Pass x"}).json()["title"],
-        api.post(reserve, headers={"authorization": f"Pass {pass_for(buyer, other)}"}).json()["title"],
-    ]
-    assert titles == [
-        "Wrong user name or password",
-        "Unsupported media type",
-        "Method not allowed",
-        "A pass is needed",
-        "The pass is not valid",
-        "The pass is for another item",
-    ]

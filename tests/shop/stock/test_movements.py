@@ -5,10 +5,8 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-from django.db.models import Sum
 
-from shop.models import Product, StockChange, Variant
-from shop.staff.stock_step import Count, StockRefused, take
+from shop.models import StockChange, Variant
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move
 from tests.steps.at_once import at_once
 from tests.steps.shop import make_product, units_in, variant_of
@@ -62,16 +60,6 @@ def test_an_unknown_variant_moves_nothing(tea: Variant) -> None:
     assert units_in(tea) == (10, 0, 0)
 
 
-def test_a_count_keeps_what_checkouts_hold(tea: Variant) -> None:
-    move(kind=Kind.HELD, units_of={tea.pk: 4})
-    with pytest.raises(StockRefused):
-        take(Count(3, seen=None), variant_id=tea.pk, reason="count", made_by=None)
-    assert units_in(tea) == (6, 4, 0)
-    take(Count(20, seen=None), variant_id=tea.pk, reason="count", made_by=None)
-    assert units_in(tea) == (16, 4, 0)
-    assert journal_agrees(tea)
-
-
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_moves_in_opposite_order_at_once_do_not_wait_for_each_other() -> None:
@@ -96,22 +84,18 @@ def test_moves_in_opposite_order_at_once_do_not_wait_for_each_other() -> None:
 @pytest.mark.slow
 def test_after_random_steps_the_journal_and_the_counters_agree(tea: Variant, cup: Variant) -> None:
     draw = random.Random(7)
+    kinds = [Kind.HELD, Kind.RELEASED, Kind.SOLD, Kind.RETURNED, Kind.CHANGED]
     for _ in range(80):
         units_of = {variant.pk: draw.randint(1, 3) for variant in draw.sample([tea, cup], draw.randint(1, 2))}
-        effect_is_possible = draw.choice([Kind.HELD, Kind.RELEASED, Kind.SOLD, Kind.RETURNED, Kind.CHANGED])
-        counters = {variant.pk: units_in(variant) for variant in (tea, cup)}
-        effect = EFFECTS[effect_is_possible]
-        if any(
-            min(effect.held * units + counters[pk][1], effect.sold * units + counters[pk][2]) < 0
+        kind = draw.choice(kinds)
+        effect, counters = EFFECTS[kind], {variant.pk: units_in(variant) for variant in (tea, cup)}
+        is_possible = all(
+            effect.held * units + counters[pk][1] >= 0 and effect.sold * units + counters[pk][2] >= 0
             for pk, units in units_of.items()
-        ):
-            continue
-        try:
-            move(kind=effect_is_possible, units_of=units_of)
-        except NotEnoughUnits:
-            continue
+        )
+        if is_possible:
+            with suppress(NotEnoughUnits):
+                move(kind=kind, units_of=units_of)
     assert journal_agrees(tea)
     assert journal_agrees(cup)
-    moved = StockChange.objects.filter(variant=tea).aggregate(units=Sum("units"))["units"]
-    assert moved > 0
-    assert Product.objects.count() == 2
+    assert StockChange.objects.filter(variant=tea).count() > 20
