@@ -79,6 +79,9 @@ def test_a_field_refers_to_its_help_and_to_its_error_for_screen_readers(as_buyer
         for one in " ".join(ids).split():
             assert page.count(f' id="{one}"') == 1, (path, one)
             described.add(one)
+    page = as_buyer.post("/accounts/2fa/totp/activate/", {"code": "000000"}).content.decode()
+    assert re.search(r'<input[^>]* aria-describedby="id_code_error"', page)
+    assert '<div class="errors" id="id_code_error" role="alert">' in page
     assert {"id_name_error", "id_email_error", "id_password1_helptext", "id_password1_error"} <= described
 
 

@@ -1,4 +1,4 @@
-"""Staff sign in where buyers do; whoever has a second factor needs it."""
+"""Staff sign in where buyers do; a second factor is asked of those who have one."""
 
 import re
 
@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
-from tests.steps.accounts import age_used_codes, enter_password, enter_password_again, latest_code_of, turn_on
+from tests.steps.accounts import age_used_codes, enter_password, latest_code_of, turn_on
 from tests.steps.shop import text_of
 
 pytestmark = pytest.mark.django_db
@@ -90,15 +90,6 @@ def test_the_code_that_turned_the_second_factor_on_is_used_up(shop_manager: User
     for more_seconds in (0, 31, 50):
         age_used_codes(seconds=more_seconds)
         assert other.post("/accounts/2fa/authenticate/", code).status_code == 200, more_seconds
-
-
-def test_the_field_of_a_code_says_where_the_code_is_and_refers_to_its_error(as_buyer: Client) -> None:
-    enter_password_again(as_buyer, "buyer-password")
-    page = as_buyer.post("/accounts/2fa/totp/activate/", {"code": "000000"}).content.decode()
-    field = re.search(r'<label for="id_code">(.*?)</label>\s*<input[^>]* aria-describedby="id_code_error"', page, re.S)
-    assert field is not None
-    assert "The app shows it after the scan." in field[1]
-    assert '<div class="errors" id="id_code_error" role="alert">' in page
 
 
 def test_the_pages_have_the_frame_and_the_language_of_the_shop(shop_manager: User, client: Client) -> None:

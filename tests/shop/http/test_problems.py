@@ -32,9 +32,9 @@ def test_everything_below_api_is_a_problem_and_other_addresses_are_pages(db: Non
 
 def test_django_s_own_errors_are_problems_too(rf: RequestFactory) -> None:
     fault = problems.server_error(rf.get("/api/v1/orders/"))
-    refusal = problems.csrf_failure(rf.post("/api/v1/orders/"), reason="none")
-    assert (fault.status_code, refusal.status_code) == (500, 403)
-    assert fault["Content-Type"] == refusal["Content-Type"] == "application/problem+json"
+    forgery = problems.csrf_failure(rf.post("/api/v1/orders/"), reason="none")
+    assert (fault.status_code, forgery.status_code) == (500, 403)
+    assert fault["Content-Type"] == forgery["Content-Type"] == "application/problem+json"
 
 
 def every_error(base: type[exceptions.APIException]) -> Iterator[exceptions.APIException]:

@@ -128,7 +128,7 @@ class TestOptions:
             # Another language may be left out, but not half filled.
             ("A / B", "甲 / 乙", [{"options_en": "M / R", "options_zh_hans": "中号"}], [{"options_zh_hans": [two]}]),
         ):
-            names = {"option_names_en": english, "option_names_zh_hans": chinese}
+            names: dict[str, Any] = {"option_names_en": english, "option_names_zh_hans": chinese}
             page = filled_page(*(new_row(**row) for row in rows), **names)
             assert errors_of_rows(client.post(f"{PRODUCTS}add/", page)) == errors
         whole = filled_page(new_row(options_en="M / R"), option_names_en="A / B", option_names_zh_hans="甲 / 乙")
@@ -186,8 +186,8 @@ def test_no_page_makes_more_queries_where_there_are_more_products(client: Client
 
     def add_products(*numbers: int) -> None:
         for number in numbers:
-            names = {"slug": f"tea-{number}", "name": f"Tea {number}", "category": product.category}
-            make_product(price_minor=100, units=0, **names)
+            slug = f"tea-{number}"
+            make_product(slug=slug, name=f"Tea {number}", price_minor=100, units=0, category=product.category)
             Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
 
     add_products(1, 2)
