@@ -29,15 +29,15 @@ def upload_xlsx(client: Client, page: str, *rows: Mapping[str, Any]) -> Any:
     return upload(client, page, format=XLSX, import_file=SimpleUploadedFile("table.xlsx", content.getvalue()))
 
 
-def confirm(client: Client, page: str, preview: Any) -> Any:
-    """The second step, as the button of the preview posts it."""
-    return client.post(f"{page}process_import/", preview.context["confirm_form"].initial, follow=True)
+def confirm(client: Client, page: str, preview: Any, *, follow: bool = True) -> Any:
+    """The second step, as the button of the preview posts it. It leads to the list, or to another upload."""
+    return client.post(f"{page}process_import/", preview.context["confirm_form"].initial, follow=follow)
 
 
-def bring(client: Client, page: str, *rows: dict[str, Any], table: str = "0") -> Any:
+def bring(client: Client, page: str, *rows: dict[str, Any], table: str = "0") -> None:
     preview = upload(client, page, *rows, table=table)
     assert not errors_by_line(preview)
-    return confirm(client, page, preview)
+    assert confirm(client, page, preview, follow=False)["Location"] == page
 
 
 def errors_by_line(preview: Any) -> dict[int, list[str]]:

@@ -154,7 +154,7 @@ class TestOptions:
 
 
 def test_a_product_that_is_shown_but_cannot_be_bought_is_saved_with_a_warning(client: Client, product: Product) -> None:
-    response = client.post(admin_page(product), saved_page(product, is_active=""), follow=True)
+    response = client.post(admin_page(product), saved_page(product, is_active=""))
     warning = "“Longjing tea” is shown in the shop, but no variant of it can be bought."
     assert warning in messages_on(response)
 

@@ -116,9 +116,7 @@ def test_a_colleague_who_changed_nothing_on_the_page_stops_nobody(
     assert variant_of(product).price_minor == 12900
 
 
-def test_a_page_that_names_no_state_or_one_that_is_none_is_saved_as_before(
-    client: Client, colleague: Client, product: Product
-) -> None:
+def test_a_page_that_names_no_state_or_one_that_is_none_is_saved_as_before(client: Client, product: Product) -> None:
     for seen in ({}, {"seen_history": "product:x:1 variant 2 :: a:1:²"}):
         assert client.post(admin_page(product), saved_page(product, price_minor="9.00") | seen).status_code == 302
 

@@ -93,7 +93,7 @@ def test_a_form_that_is_sent_twice_changes_the_stock_once_and_says_so(
     page = client.get(admin_page(variant)).context
     sent = step(how, units) | {"token": page["adminform"].form["token"].value(), "seen_history": page["seen_history"]}
     sent["low_stock_at"] = 3
-    answers = [messages_on(client.post(admin_page(variant), sent, follow=True)) for _ in range(2)]
+    answers = [messages_on(client.post(admin_page(variant), sent)) for _ in range(2)]
     again = f"This form was sent before, so the stock was not changed now. “Mug” has {available} available units."
     assert answers == [[f"Saved. “Mug” has {available} available units now."], [again]]
     assert units_in(variant)[:2] == (available, 2)
@@ -205,9 +205,9 @@ def test_a_product_with_a_journal_is_not_deleted(client: Client, variant: Varian
     product, entries = variant.product, StockChange.objects.count()
     sentence = "“Mug” has a journal of its stock, so it cannot be deleted. Hide it from the shop instead."
     page = f"/admin/shop/product/{product.pk}/delete/"
-    assert sentence in messages_on(client.post(page, {"post": "yes"}, follow=True))
+    assert sentence in messages_on(client.post(page, {"post": "yes"}))
     chosen = {"action": "delete_selected", "_selected_action": product.pk, "post": "yes"}
-    assert sentence in messages_on(client.post("/admin/shop/product/", chosen, follow=True))
+    assert sentence in messages_on(client.post("/admin/shop/product/", chosen))
     row = client.post(admin_page(product), saved_page(product, DELETE="on", price_minor="49.00")).content.decode()
     assert "SKU-mug, “Mug”, has a journal of its stock" in row
     with pytest.raises(ProtectedError):
