@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import translation
 
 from shop.accounts.address_book import ADDRESSES_MAX
+from shop.accounts.browser_names import browser_name
 from shop.accounts.tokens import new_token
 from shop.addresses.countries import country_choices
 from shop.models import Address, ApiToken
@@ -176,6 +177,22 @@ def test_a_session_is_ended_from_another_browser(client: Client, buyer: User) ->
     assert [is_signed_in(browser) for browser in (client, phone, tablet)] == [True, False, True]
     client.post("/accounts/sessions/")
     assert [is_signed_in(browser) for browser in (client, phone, tablet)] == [True, False, False]
+
+
+WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
+BROWSERS = {
+    f"Mozilla/5.0 (Windows NT 10.0) {WEBKIT} Chrome/130.0 Safari/537.36 Edg/130.0": "Edge on Windows",
+    f"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) {WEBKIT} Version/18.0 Safari/604.1": "Safari on iPhone",
+    "Mozilla/5.0 (Linux; Android 15) MicroMessenger/8.0 Chrome/130.0": "WeChat on Android",
+    "curl/8.0": "Unknown browser",
+    "": "Unknown browser",
+}
+
+
+def test_a_browser_has_a_name_and_no_programmers_text() -> None:
+    assert {user_agent: browser_name(user_agent) for user_agent in BROWSERS} == BROWSERS
+    with translation.override("zh-hans"):
+        assert browser_name(next(iter(BROWSERS))) == "Windows 上的 Edge"
 
 
 PAGES = ("", "addresses/", "addresses/new/", "email/", "password/change/", "2fa/", "sessions/", "tokens/", "data/")

@@ -6,10 +6,10 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from django.conf import settings
+from django.conf import settings as shop_settings
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill.models import Sale, SaleItem
 from shop.catalogue.pages import PAGE_SIZE, Pages
@@ -55,9 +55,9 @@ def test_a_product_is_shown_with_its_price_stock_and_way_back(client: Client, cu
 
 
 def test_each_choice_names_the_picture_that_shows_its_option(
-    client: Client, cups: Category, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, cups: Category, tmp_path: Path, settings: Settings
 ) -> None:
-    monkeypatch.setattr(settings, "MEDIA_ROOT", tmp_path)
+    settings.MEDIA_ROOT = tmp_path
     product = Product.objects.get(slug="b")
     Variant.objects.create(product=product, sku="RED", options="Red / M", options_zh_hans="红色 / M", price_minor=2000)
     for position, option in enumerate(("", "红色", "red")):
@@ -165,6 +165,22 @@ def test_the_search_says_what_it_found(client: Client, cups: Category) -> None:
         page(client, f"/search/?q={hostile}")
 
 
+def test_a_network_that_searches_too_often_is_told_to_wait(product: Product, settings: Settings) -> None:
+    settings.SEARCH_LIMIT = "3/minute"
+    client = Client(REMOTE_ADDR="203.0.113.7")
+    searches = ("/search/?q=longjing", "/products/?available=on", "/zh-hans/search/?q=tea")
+    assert [client.get(path).status_code for path in searches] == [200] * 3
+    refused = client.get(searches[0])
+    assert refused.status_code == 429
+    assert 0 < int(refused["Retry-After"]) <= 60
+    assert "Please wait" in refused.text
+    answer = client.get("/api/v1/products/?search=longjing")
+    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_attempts")
+    # Other networks, and lists without a query, are not concerned.
+    assert client.get("/products/").status_code == client.get("/search/").status_code == 200
+    assert Client(REMOTE_ADDR="203.0.113.8").get(searches[0]).status_code == 200
+
+
 def test_a_product_in_a_sale_says_so(client: Client, product: Product) -> None:
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
     text = page(client, "/products/longjing/")
@@ -207,7 +223,7 @@ def test_a_shared_page_says_what_it_is(client: Client, product: Product) -> None
     path = "/zh-hans/products/longjing/"
     shared = properties(page(client, path))
     assert (shared["og:type"], shared["og:title"]) == ("product", "龙井茶")
-    assert shared["og:url"] == f"{settings.SHOP_URL}{path}"
+    assert shared["og:url"] == f"{shop_settings.SHOP_URL}{path}"
     sale = properties(page(client, f"/sales/{make_item(product).sale_id}/"))
     assert (sale["og:title"], sale["og:description"]) == ("Spring sale", "Longjing tea CN¥19.00")
 
