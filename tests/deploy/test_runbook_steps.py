@@ -57,8 +57,7 @@ TRIED_BY = {
     "test_the_solution_is_written_into_the_history_and_the_letter_leaves",
     "StampedeOrdersNeedAPerson": "tests/orders/staff/test_order_admin.py::"
     "test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_resolved",
-    "StampedeServerDown": "tests/browser/staff/test_board_under_fire.py::"
-    "test_the_board_and_the_figures_go_on_while_each_server_is_killed_in_turn",
+    "StampedeServerDown": "tests/web/test_frozen_servers.py::test_operators_see_which_server_is_frozen",
 }
 # These end outside of the shop, or with time.
 NOT_TRIED = {
