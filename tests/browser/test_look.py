@@ -1,16 +1,13 @@
 """What holds for some pages: nothing moves over a slow line, and the header is reached by keyboard."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import pytest
-from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser
 
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.browser.conftest import NewPage, sign_in
+from tests.browser.conftest import NewPage
 from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
 from tests.browser.slow_page import slow_pages
 from tests.steps.shop import make_item
@@ -27,60 +24,29 @@ FOCUSED = """() => {
     };
 }"""
 
-# Two frames later, what stood there has been painted.
-SEEN = "() => new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
+# The only item of a sale, and the only sale that comes, have more room than one of many. Filters stand below products.
+IN_TWO_PARTS = [
+    (DESKTOP, b"</article>", "/sales/{sale}/"),
+    (DESKTOP, b"</article>", "/"),
+    (PHONE, b"</li>", "/products/"),
+    (PHONE, b"</li>", "/search/?q=longjing"),
+]
 
 
-@pytest.mark.parametrize(
-    ("opens_in_seconds", "width", "words", "paths"),
-    [
-        # The only item of a sale, and the only sale that comes, have more room than one of many.
-        (1800, DESKTOP, b"</article>", ["/sales/{sale}/", "/"]),
-        # Filters stand below the products.
-        (-60, PHONE, b"</li>", ["/products/", "/search/?q=longjing"]),
-    ],
-)
-def test_a_page_that_comes_in_two_parts_does_not_move(
-    live_shop: str,
-    browser: Browser,
-    product: Product,
-    opens_in_seconds: int,
-    width: int,
-    words: bytes,
-    paths: Sequence[str],
-) -> None:
-    item = make_item(product, opens_in_seconds=opens_in_seconds)
-    with slow_pages(live_shop, pause_before=words) as shop, opened(browser, width=width) as page:
-        page.add_init_script(SHIFTS)
-        for path in paths:
+def test_a_page_that_comes_in_two_parts_does_not_move(live_shop: str, browser: Browser, product: Product) -> None:
+    sale_id = make_item(product, opens_in_seconds=1800).sale_id
+    for width, words, path in IN_TWO_PARTS:
+        with slow_pages(live_shop, pause_before=words) as shop, opened(browser, width=width) as page:
+            page.add_init_script(SHIFTS)
             moved = []
             # A busy browser may paint half a header. What the page itself moves, it moves each time.
             for _ in range(3):
-                page.goto(shop + path.format(sale=item.sale_id))
+                page.goto(shop + path.format(sale=sale_id))
                 assert page.locator(".product-card, .item").first.is_visible()
                 moved.append(page.evaluate("window.moved"))
                 if not moved[-1]:
                     break
             assert moved[-1] == [], path
-
-
-def test_the_place_in_a_waiting_room_moves_nothing_when_it_comes(
-    live_shop: str, browser: Browser, buyer: User, product: Product
-) -> None:
-    item = make_item(product, opens_in_seconds=300, has_room=True)
-    with opened(browser, width=PHONE) as page:
-        page.add_init_script(SHIFTS)
-        sign_in(page.context, buyer)
-        calls: list[Route] = []
-        page.route("**/queue/", lambda route: calls.append(route))
-        # The answer comes when the page has been seen without it.
-        with page.expect_request("**/queue/"):
-            page.goto(f"{live_shop}/sales/{item.sale_id}/")
-        page.evaluate(SEEN)
-        calls.pop().continue_()
-        expect(page.locator("[data-room-lines] p")).to_be_visible()
-        page.evaluate(SEEN)
-        assert page.evaluate("window.moved") == []
 
 
 def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(

@@ -45,8 +45,8 @@ def paths(item: SaleItem, buyer: User) -> list[str]:
     order, _other = make_orders(2, buyer=buyer, item=item)
     mail = Mail.objects.create(order=order, kind=Mail.Kind.PAID, sent_at=timezone.now(), next_attempt_at=None)
     draft = make_item(make_product(slug="cup", name="Cup", price_minor=99_900), published=False)
-    counts = {(item.pk, word): 9 for word in (Outcome.RESERVED, Outcome.SOLD_OUT)}
-    answer_counts.add_to_sums(counts, second=int(item.sale.opens_at.timestamp()))
+    opened_s = int(item.sale.opens_at.timestamp())
+    answer_counts.add_to_sums({(item.pk, word): 9 for word in (Outcome.RESERVED, Outcome.SOLD_OUT)}, second=opened_s)
     was_rehearsed(item)
     was_checked(draft.sale, stop("The sale is paused.", "Resume it."))
     rows = {"order": order, "mail": mail, "buyer": buyer, "draft": draft.sale, "sale": item.sale, "item": item}
