@@ -198,48 +198,36 @@ class Broken:
         raise ZeroDivisionError(name)
 
 
-@pytest.mark.parametrize(
-    ("part", "path"),
-    [
+def test_a_part_with_a_bug_leaves_the_call_to_the_view() -> None:
+    for part, path in (
         *(("gate", LIVE), ("views", LIVE), ("shells", "/"), ("shells", "/api/v1/sales/"), ("boards", "/board/7/")),
         ("lists", "/search/?q=tea"),
-    ],
-)
-def test_a_part_with_a_bug_leaves_the_call_to_the_view(part: str, path: str) -> None:
-    path, _mark, query = path.partition("?")
-    with capture_logs() as lines:
-        status, _headers, body = told(Scope("GET", path, query, {"host": "localhost"}), broken={part: Broken()})
-    assert (status, body) == (200, b"the view's answer")
-    assert [line["log_level"] for line in lines] == ["error"]
+    ):
+        path, _mark, query = path.partition("?")
+        with capture_logs() as lines:
+            status, _headers, body = told(Scope("GET", path, query, {"host": "localhost"}), broken={part: Broken()})
+        assert (status, body) == (200, b"the view's answer"), part
+        assert [line["log_level"] for line in lines] == ["error"], part
 
 
-@pytest.mark.parametrize("path", [LIVE, "/cart/"])
-def test_a_refusal_at_overload_leaves_the_connection_open(path: str) -> None:
+def test_a_refusal_at_overload_leaves_the_connection_open_and_is_in_the_language_of_the_caller() -> None:
     """Its body has been read. A closed connection would cost the clients of an overloaded shop another handshake."""
-    status, headers, _body = told(Scope("GET", path), lane=FullLane)
-    assert status == 503
-    assert "Connection" not in dict(headers)
-    assert "Retry-After" in dict(headers)
-
-
-@pytest.mark.parametrize(
-    ("path", "headers", "language"),
-    [
+    cases: list[tuple[str, dict[str, str], str]] = [
+        (LIVE, {}, "en"),
         ("/zh-hans/cart/", {"accept-language": "en"}, "zh"),
         ("/cart/", {"accept-language": "zh-CN", "cookie": "django_language=zh-hans"}, "en"),
         ("/api/v1/me/", {"accept-language": "zh-CN"}, "zh"),
         ("/api/v1/me/", {"accept-language": "en", "cookie": "a=b; django_language=zh-hans"}, "zh"),
         ("/admin/", {"accept-language": "fr;q=0.9, zh-Hans;q=0.8", "cookie": "django_language=xx"}, "zh"),
         ("/api/v1/me/", {"accept-language": "en" + ",zh" * 1000, "cookie": "django_language=" + "x" * 1000}, "en"),
-    ],
-)
-def test_a_refusal_is_in_the_language_of_the_page_or_the_chosen_one(
-    path: str, headers: dict[str, str], language: str
-) -> None:
-    status, _headers, body = told(Scope("GET", path, headers=headers), lane=FullLane)
-    assert status == 503
-    text = json.loads(body)["detail"] if path.startswith("/api/") else body.decode()
-    assert text.isascii() == (language == "en")
+    ]
+    for path, asked, language in cases:
+        status, headers, body = told(Scope("GET", path, headers=asked), lane=FullLane)
+        assert status == 503
+        assert "Connection" not in dict(headers)
+        assert "Retry-After" in dict(headers)
+        text = json.loads(body)["detail"] if path.startswith("/api/") else body.decode()
+        assert text.isascii() == (language == "en"), (path, asked)
 
 
 class Lossy(dict[str, str]):

@@ -61,6 +61,12 @@ def test_a_sweep_that_did_its_work_is_young(client: Client) -> None:
     young = figure_at(client, name)
     assert young is not None
     assert young < 60
+    # And how long its message has waited.
+    sweep_notes.note_success("settle_orders", waited_seconds=42.0)
+    sweep_notes.write()
+    assert figure_at(client, 'stampede_queue_wait_seconds{queue="expiry"}') == 42
+    assert sweep_notes.waited_seconds(expires=None, life_seconds=60) == 0
+    assert sweep_notes.waited_seconds(expires="2020-01-01T00:00:00", life_seconds=60) > 1_000_000
 
 
 def test_a_sweep_that_found_a_server_away_has_not_done_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,14 +83,6 @@ def test_every_sweep_of_beat_is_watched(client: Client) -> None:
     assert len(beat) > 15
     text = client.get("/metrics").text
     assert [name for name in beat if f'sweep="{name}"' not in text] == []
-
-
-def test_a_message_that_waited_says_so(client: Client) -> None:
-    sweep_notes.note_success("settle_orders", waited_seconds=42.0)
-    sweep_notes.write()
-    assert figure_at(client, 'stampede_queue_wait_seconds{queue="expiry"}') == 42
-    assert sweep_notes.waited_seconds(expires=None, life_seconds=60) == 0
-    assert sweep_notes.waited_seconds(expires="2020-01-01T00:00:00", life_seconds=60) > 1_000_000
 
 
 def test_an_item_that_is_not_verified_says_since_when(client: Client, item: SaleItem) -> None:
@@ -143,17 +141,16 @@ def test_an_order_is_overdue_when_the_sweep_had_time_to_expire_it(client: Client
         assert figure_at(client, "stampede_orders_overdue") == overdue
 
 
-def test_weak_settings_are_judged_by_a_sweep(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weak_settings_are_judged_by_a_sweep_and_the_replicas_of_each_primary_are_counted(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert figure_at(client, 'stampede_weak_settings{setting="appendfsync"}') is None
     weak = [durability.Weakness(setting="appendfsync", value="no", text="")] * 2
     monkeypatch.setattr("seckill.store.weak_settings.find_weaknesses", lambda: weak)
+    settings.SECKILL_YES_REPLICAS = 1
     assert tasks.judge_stores() == 2
     assert figure_at(client, 'stampede_weak_settings{setting="appendfsync"}') == 2
     assert figure_at(client, 'stampede_weak_settings{setting="fsync"}') == 0
-
-
-def test_the_replicas_of_each_primary_are_counted(client: Client, settings: Settings) -> None:
-    settings.SECKILL_YES_REPLICAS = 1
     assert figure_at(client, 'stampede_store_replicas{node="primary"}') == 0
     assert figure_at(client, "stampede_store_replicas_wanted") == 1
 

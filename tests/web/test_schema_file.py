@@ -22,7 +22,12 @@ def test_the_file_is_made_once_for_all_hosts_languages_and_queries(client: Clien
 def test_it_is_not_made_for_several_calls_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The generator loads its parts at the first file, and fails where two threads do."""
     seen: list[bool] = []
-    monkeypatch.setattr(schema_file, "file_in", lambda form: seen.append(schema_file.making.locked()) or form.encode())
+
+    def file_in(form: str) -> bytes:
+        seen.append(schema_file.making.locked())
+        return form.encode()
+
+    monkeypatch.setattr(schema_file, "file_in", file_in)
     assert client.get("/api/schema/").status_code == 200
     assert seen == [True]
 

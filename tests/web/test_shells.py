@@ -118,38 +118,30 @@ def test_a_page_is_rendered_once_a_second(visitors: Visitors, django: Django, cl
     assert len(django.asked) == 3
 
 
-def test_a_crowd_waits_for_one_rendering(visitors: Visitors, django: Django) -> None:
-    django.may_answer.clear()
-    crowd = [visitors.start() for _ in range(50)]
-    visitors.let_pass(0.05)
+def test_a_crowd_waits_for_one_rendering_or_gets_the_last_page_if_it_is_not_old(
+    visitors: Visitors, django: Django, clock: Clock
+) -> None:
+    def while_one_renders(count: int) -> list[Visit]:
+        django.may_answer.clear()
+        crowd = [visitors.start() for _ in range(count)]
+        visitors.let_pass(0.05)
+        return crowd
+
+    crowd = while_one_renders(50)
     django.may_answer.set()
     assert {body_of(answer) for answer in visitors.wait(*crowd)} == {"page 1 of /"}
-    assert len(django.asked) == 1
-
-
-def test_while_one_renders_the_others_get_the_last_page(visitors: Visitors, django: Django, clock: Clock) -> None:
-    visitors.get()
     clock.now_s += FRESH_SECONDS + 0.1
-    django.may_answer.clear()
-    first = visitors.start()
-    visitors.let_pass(0.05)
+    [first] = while_one_renders(1)
     assert visitors.page() == "page 1 of /"
     assert not first.done()
     django.may_answer.set()
     assert body_of(visitors.wait(first)[0]) == "page 2 of /"
-    assert len(django.asked) == 2
-
-
-def test_a_page_that_nobody_asked_for_lately_is_not_served_old(
-    visitors: Visitors, django: Django, clock: Clock
-) -> None:
-    visitors.get()
+    # Nobody has asked for it lately.
     clock.now_s += STILL_GOOD_SECONDS + 60
-    django.may_answer.clear()
-    both = [visitors.start() for _ in range(2)]
-    visitors.let_pass(0.05)
+    both = while_one_renders(2)
     django.may_answer.set()
-    assert {body_of(answer) for answer in visitors.wait(*both)} == {"page 2 of /"}
+    assert {body_of(answer) for answer in visitors.wait(*both)} == {"page 3 of /"}
+    assert len(django.asked) == 3
 
 
 @pytest.mark.parametrize("status", ["503 Service Unavailable", "500 Internal Server Error"])
@@ -188,35 +180,13 @@ def test_the_last_good_page_is_served_while_rendering_hangs(
     assert visitors.page() == "page 2 of /"
 
 
-def test_without_a_last_page_django_itself_answers_when_rendering_hangs(
-    visitors: Visitors, django: Django, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shells_module, "FIRST_WAIT_SECONDS", 0.05)
-    django.may_answer.clear()
-    assert visitors.get() is None
-
-
-@pytest.mark.parametrize(
-    ("path", "method", "host"),
-    [
-        ("/orders/", "GET", HOST),
-        ("/sales/0/", "GET", HOST),
-        ("/sales/7", "GET", HOST),
-        ("/sales/7/x/", "GET", HOST),
-        ("/sales/٧/", "GET", HOST),
-        ("/en/", "GET", HOST),
-        ("/", "POST", HOST),
-        ("/", "OPTIONS", HOST),
-        ("/", "GET", "evil.example"),
-        ("/", "GET", ""),
-        ("/", "GET", f"localhost:{'0' * 1000}"),
-        ("/", "GET", "a\nb"),
-    ],
-)
-def test_other_requests_are_left_to_django(
-    visitors: Visitors, django: Django, path: str, method: str, host: str
-) -> None:
-    assert visitors.get(path, method=method, host=host) is None
+def test_other_requests_are_left_to_django(visitors: Visitors, django: Django) -> None:
+    for path in ("/orders/", "/sales/0/", "/sales/7", "/sales/7/x/", "/sales/٧/", "/en/"):
+        assert visitors.get(path) is None, path
+    for host in ("evil.example", "", f"localhost:{'0' * 1000}", "a\nb"):
+        assert visitors.get(host=host) is None, host
+    for method in ("POST", "OPTIONS"):
+        assert visitors.get(method=method) is None, method
     assert not django.asked
 
 
@@ -227,31 +197,38 @@ def test_nothing_of_a_visitor_reaches_the_page(visitors: Visitors, django: Djang
     assert environ["QUERY_STRING"] == ""
 
 
-@pytest.mark.parametrize("more", [{"Set-Cookie": "a=b"}, {"Cache-Control": "private"}])
-def test_an_answer_that_is_not_for_everybody_is_not_kept(
-    visitors: Visitors, django: Django, more: dict[str, str]
+def test_an_answer_that_is_not_for_everybody_is_not_kept(visitors: Visitors, django: Django) -> None:
+    for more in ({"Cache-Control": "private"}, {"Set-Cookie": "a=b"}):
+        django.headers.update(more)
+        for _ in range(2):
+            answer = visitors.get()
+            assert answer is None or "Set-Cookie" not in dict(answer[1])
+    assert len(django.asked) == 4
+
+
+def test_a_page_that_is_gone_is_no_longer_served_and_a_missing_one_is_known_for_a_second(
+    visitors: Visitors, django: Django, clock: Clock
 ) -> None:
-    django.headers.update(more)
-    for _ in range(2):
-        answer = visitors.get()
-        assert answer is None or "Set-Cookie" not in dict(answer[1])
-    assert len(django.asked) == 2
-
-
-def test_a_page_that_is_gone_is_no_longer_served(visitors: Visitors, django: Django, clock: Clock) -> None:
     visitors.get("/sales/7/")
     django.status = "404 Not Found"
     clock.now_s += 5
-    assert [visitors.status("/sales/7/") for _ in range(2)] == [404, 404]
+    for path in ("/sales/7/", "/products/none/"):
+        assert {visitors.status(path) for _ in range(10)} == {404}
+    assert len(django.asked) == 3
+    django.status = "200 OK"
+    clock.now_s += FRESH_SECONDS + 0.1
+    assert visitors.page("/products/none/") == "page 4 of /products/none/"
 
 
 def test_a_page_that_was_missing_is_not_said_to_be_missing_for_long_while_nobody_can_look(
     visitors: Visitors, django: Django, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.shells.FIRST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(shells_module, "FIRST_WAIT_SECONDS", 0.1)
     django.status = "404 Not Found"
     assert visitors.status("/sales/7/") == 404
     django.may_answer.clear()
+    # Without a last page.
+    assert visitors.get("/sales/8/") is None
     clock.now_s += STILL_GOOD_SECONDS + 0.1
     # Then Django's own threads look.
     assert visitors.get("/sales/7/") is None
@@ -282,17 +259,12 @@ def test_the_forms_of_a_page(visitors: Visitors, django: Django) -> None:
     assert len(django.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("accepted", "is_zipped"),
-    [
-        *(("gzip", True), ("gzip;q=0.5, br", True), ("gzip;q=0.01", True), ("br;q=0, gzip", True)),
-        *(("gzip;q=0", False), ("br, gzip ; q=0.000 , *", False), ("GZIP;q=0.0", False), ("br", False)),
-    ],
-)
-def test_a_page_is_zipped_for_those_who_take_it(visitors: Visitors, accepted: str, is_zipped: bool) -> None:
-    answer = visitors.get(accept_encoding=accepted)
-    assert answer is not None
-    assert ("Content-Encoding" in dict(answer[1])) is is_zipped
+def test_a_page_is_zipped_for_those_who_take_it(visitors: Visitors) -> None:
+    taking = ("gzip", "gzip;q=0.5, br", "gzip;q=0.01", "br;q=0, gzip")
+    for accepted in (*taking, "gzip;q=0", "br, gzip ; q=0.000 , *", "GZIP;q=0.0", "br"):
+        answer = visitors.get(accept_encoding=accepted)
+        assert answer is not None
+        assert ("Content-Encoding" in dict(answer[1])) is (accepted in taking), accepted
 
 
 def test_the_home_page_leads_on_to_the_language_that_was_chosen(visitors: Visitors, django: Django) -> None:
@@ -349,16 +321,6 @@ def test_while_no_more_pages_can_be_rendered_the_last_good_one_is_served(
         answers = visitors.wait(*(visitors.start(path) for path in paths))
         assert [body_of(answer) for answer in answers] == first
     assert len(django.asked) <= len(paths) + 5
-
-
-def test_an_address_without_a_page_is_known_for_a_second(visitors: Visitors, django: Django, clock: Clock) -> None:
-    visitors.get("/sales/7/")
-    django.status = "404 Not Found"
-    assert {visitors.status("/products/none/") for _ in range(10)} == {404}
-    assert len(django.asked) == 2
-    django.status = "200 OK"
-    clock.now_s += FRESH_SECONDS + 0.1
-    assert visitors.page("/products/none/") == "page 3 of /products/none/"
 
 
 @pytest.mark.usefixtures("clock")

@@ -83,7 +83,7 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
     orders = [order_of(item, buyer) for buyer in buyers]
     for order in orders[1:]:
         assert lifecycle.pay(order_id=order.pk)
-    _to_pay, to_send, to_complete, to_pay_back, to_look_at = orders
+    to_pay, to_send, to_complete, to_pay_back, to_look_at = orders
     assert lifecycle.ship(order_id=to_complete.pk)
     assert lifecycle.refund(order_id=to_pay_back.pk, units_back=False)
     Order.objects.filter(pk=to_look_at.pk).update(attention=Attention.REFUND_FAILS)
@@ -109,7 +109,11 @@ def shop(product: Product, shop_manager: User, stranger: User, settings: Setting
         paused,
         alone,
         draft,
-        *orders,
+        to_pay,
+        to_send,
+        to_complete,
+        to_pay_back,
+        to_look_at,
         of_unknown_payment=event_of_another_shop(hours_ago=2),
         of_guest=of_guest,
         asked=ApprovalRequest.objects.create(

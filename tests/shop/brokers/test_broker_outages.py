@@ -54,7 +54,7 @@ class Broker(Protocol):
 
 class SentinelBroker:
     # As on two hosts.
-    beats = ("beat-1", "beat-2")
+    beats: tuple[str, ...] = ("beat-1", "beat-2")
 
     def __init__(self, store: SentinelStore) -> None:
         self.store = store
@@ -70,7 +70,7 @@ class SentinelBroker:
 
 
 class RabbitBroker:
-    beats = ("beat",)
+    beats: tuple[str, ...] = ("beat",)
 
     def __init__(self, server: RabbitServer) -> None:
         self.server = server
