@@ -2,20 +2,18 @@
 
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from bench.demo.long_lists import load_many
-from bench.demo.past_orders import load_orders
 from orders.models import Order, ShippingAddress
-from seckill.models import SaleItem
-from shop.demo.loading import load_goods
+from seckill.models import Sale, SaleItem
 from shop.models import Product, Variant
-from tests.steps.buying import ADDRESS, order_of, with_address
-from tests.steps.shop import statements_for
+from tests.steps.buying import ADDRESS, make_orders, order_of, with_address
+from tests.steps.shop import goods, statements_for
 from tests.steps.staff import admin_page, customer_page, employee
 from web.finder.finder import KINDS, ROWS_MAX
 
@@ -91,20 +89,25 @@ def test_the_field_stands_in_the_sidebar_and_on_the_first_page(as_manager: Clien
     assert f'action="{FIND}"' in as_manager.get("/admin/orders/order/").content.decode()
 
 
-@pytest.mark.slow
-def test_more_rows_cost_no_more_statements_and_are_on_the_list(as_manager: Client) -> None:
-    load_goods()
-    load_many(6)
-    load_orders(8)
-    texts = ("demo", "tray", "MANY-1", "sale")
-    few = [statements_for(as_manager, f"{FIND}?q={text}") for text in texts]
-    load_many(12)
-    load_orders(16)
-    assert [statements_for(as_manager, f"{FIND}?q={text}") for text in texts] == few
-    for section in as_manager.get(FIND, {"q": "demo"}).context["sections"]:
-        assert len(section.rows) <= ROWS_MAX
-    orders = as_manager.get(FIND, {"q": "demo"}).context["sections"][0]
-    assert orders.more_url == "/admin/orders/order/?q=demo"
+def load_rows(count: int, *, item: SaleItem, buyer: User) -> None:
+    """So many of each kind, all with the same name."""
+    User.objects.bulk_create(User(username=f"demo-{uuid4()}") for _ in range(count))
+    for _ in range(count):
+        goods(f"demo-{uuid4()}")
+    times = {"opens_at": item.sale.opens_at, "closes_at": item.sale.closes_at}
+    Sale.objects.bulk_create(Sale(name="Demo sale", **times) for _ in range(count))
+    make_orders(count, buyer=buyer, item=item)
+
+
+def test_more_rows_cost_no_more_statements_and_are_on_the_list(as_manager: Client, item: SaleItem) -> None:
+    buyer = User.objects.create(username="demo")
+    load_rows(3, item=item, buyer=buyer)
+    few = statements_for(as_manager, f"{FIND}?q=demo")
+    load_rows(2 * ROWS_MAX, item=item, buyer=buyer)
+    assert statements_for(as_manager, f"{FIND}?q=demo") == few
+    sections = as_manager.get(FIND, {"q": "demo"}).context["sections"]
+    assert [len(section.rows) for section in sections] == [ROWS_MAX] * len(KINDS)
+    assert sections[0].more_url == "/admin/orders/order/?q=demo"
 
 
 def test_each_kind_leads_to_a_list_of_the_admin() -> None:

@@ -84,10 +84,9 @@ def test_each_certain_no_is_the_views(
     assert shadow.answered == [True] * 6
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("make", [None, *STATES[2:]])
+@pytest.mark.parametrize(("language", "make"), [("en", None), *(("zh-hans", make) for make in [None, *STATES[2:]])])
 def test_live_figures_are_the_views(
-    make: Make | None, language: str, item: SaleItem, store: Any, shadow: Shadow
+    language: str, make: Make | None, item: SaleItem, store: Any, shadow: Shadow
 ) -> None:
     if make:
         make(item, store)
