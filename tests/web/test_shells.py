@@ -136,7 +136,7 @@ def test_a_crowd_waits_for_one_rendering_or_gets_the_last_page_if_it_is_not_old(
     assert not first.done()
     django.may_answer.set()
     assert body_of(visitors.wait(first)[0]) == "page 2 of /"
-    # Nobody has asked for it lately.
+    # It was not asked for lately.
     clock.now_s += STILL_GOOD_SECONDS + 60
     both = while_one_renders(2)
     django.may_answer.set()
