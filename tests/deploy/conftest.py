@@ -1,7 +1,7 @@
 """A proxy in front of two stubs, once with nginx and once with HAProxy."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from seckill.models import SaleItem
 from seckill.store.weak_settings import judge_settings
 from shop.background import sweep_notes
 from tests.deploy.proxies import PACKAGES, Proxy, running_proxy
-from tests.deploy.stub_web import StubWeb, running_stub
+from tests.deploy.stub_web import StubWeb
 from tests.embedded_servers import temporary_server_directory
 from tests.steps.shop import other_item
 
@@ -34,7 +34,7 @@ class Front:
 def running_front(kind: str) -> Iterator[Front]:
     with ExitStack() as stack:
         directory: Path = stack.enter_context(temporary_server_directory())
-        hot, pages = stack.enter_context(running_stub("hot")), stack.enter_context(running_stub("pages"))
+        hot, pages = (stack.enter_context(closing(StubWeb(name))) for name in ("hot", "pages"))
         running = running_proxy(kind, directory, hot_port=hot.port, pages_port=pages.port)
         yield Front(stack.enter_context(running), hot, pages, kind)
 

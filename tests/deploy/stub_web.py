@@ -3,8 +3,7 @@
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -18,22 +17,16 @@ class StubWeb:
         self.answers: dict[str, tuple[int, dict[str, str]]] = {}
         # How many more calls for a path are read and not answered: the connection is closed.
         self.silent: Counter[str] = Counter()
-        self.port = 0
-        self._server: ThreadingHTTPServer | None = None
-
-    def start(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.stub = self  # type: ignore[attr-defined]
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """New connections are refused. May be called twice."""
-        if self._server:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
+        self._server.shutdown()
+        self._server.server_close()
 
     def count(self, path: str) -> int:
         return sum(asked == path for _method, asked, _headers in self.calls)
@@ -81,13 +74,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""
-
-
-@contextmanager
-def running_stub(name: str) -> Iterator[StubWeb]:
-    stub = StubWeb(name)
-    stub.start()
-    try:
-        yield stub
-    finally:
-        stub.stop()

@@ -216,7 +216,7 @@ def test_a_path_that_cannot_be_decoded_passes_no_rule(front: Front) -> None:
 
 
 def test_a_server_that_cannot_be_reached_is_stood_in_for(failing_front: Front) -> None:
-    failing_front.hot.stop()
+    failing_front.hot.close()
     for path in (RESERVATIONS, "/api/v1/sale-items/7/passes/"):
         assert json.loads(failing_front.proxy.ask(path, method="POST", body=b"{}")[1])["stub"] == "pages"
 

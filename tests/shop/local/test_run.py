@@ -49,12 +49,19 @@ class Run:
     def printed(self) -> str:
         return self.output.read_text()
 
-    def wait_for(self, words: str, *, seconds_max: float = START_SECONDS_MAX) -> None:
+    def wait_for(self, words: str) -> None:
         def happened() -> bool:
             assert self.process.poll() is None or words in self.printed(), self.printed()
             return words in self.printed()
 
-        wait_until(happened, seconds_max=seconds_max)
+        wait_until(happened, seconds_max=START_SECONDS_MAX)
+
+    def kill_9(self) -> None:
+        """And until all that it has started has ended."""
+        started = descendants(pid=self.process.pid)
+        self.process.kill()
+        self.process.wait()
+        wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
 
     def pid_of(self, words: str) -> int:
         """The process that the supervisor started and whose command line has these words."""
@@ -68,31 +75,24 @@ class Run:
         return dict(line.split("=", 1) for line in lines)
 
 
-def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
-    """This process's environment without what tests/embedded_servers.py put there for Django."""
-    secrets = {
-        "SECRET_KEY",
-        "STAMPEDE_ADMIN_PASSWORD",
-        "STAMPEDE_BUYER_PASSWORD",
-        "LOAD_TESTS",
-        "EMAIL_URL",
-        "TIME_ZONE",
-    }
-    not_inherited = {*SERVER_URLS, *secrets, "PAYMENT_PROVIDERS", "STORE"}
-    inherited = {name: value for name, value in os.environ.items() if name not in not_inherited}
-    return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}
+# What tests/embedded_servers.py has put into the environment for Django.
+NOT_INHERITED = {
+    *(*SERVER_URLS, "SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS", "EMAIL_URL"),
+    *("TIME_ZONE", "PAYMENT_PROVIDERS", "STORE"),
+}
 
 
 def start_run(*, directory: Path, port: int) -> Run:
     """With one web process, since each imports the whole shop, and with no place for pictures, of which a worker would
     draw forty at the first start.
     """
+    inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
     smaller = {"GRANIAN_WORKERS": "1", "MEDIA_ROOT": "/dev/null/media"}
     output = directory.with_suffix(".out")
     with output.open("w") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "shop.local.run"],
-            env=run_environment(directory=directory, PORT=str(port), **smaller),
+            env={**inherited, "STAMPEDE_DIRECTORY": str(directory), "PORT": str(port), **smaller},
             stdout=file,
             stderr=subprocess.STDOUT,
             text=True,
@@ -153,16 +153,13 @@ def test_a_killed_web_server_comes_back_and_its_children_do_not_hold_the_port(ru
 
 
 def test_kill_9_of_it_leaves_nothing_behind(run: Run) -> None:
-    started = descendants(pid=run.process.pid)
-    assert len(started) > 6
-    run.process.kill()
-    run.process.wait()
-    wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
+    assert len(descendants(pid=run.process.pid)) > 6
+    run.kill_9()
 
 
 def test_a_second_start_keeps_what_was_there_and_ctrl_c_stops_all_of_it(run: Run) -> None:
     secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
-    run.process.kill()
+    run.kill_9()
     again = start_run(directory=run.directory, port=run.port)
     # They are started at the same time, beat last. None answers yet.
     wait_until(lambda: bool(again.pids_of("-A shop beat")), seconds_max=START_SECONDS_MAX)
