@@ -36,6 +36,11 @@ def manifests(overlay: str = "production") -> list[dict[str, Any]]:
     return [*read_all(rendered(overlay)), *documents(DEPLOY / "kubernetes" / "secret.example.yaml")]
 
 
+def alerts() -> list[dict[str, Any]]:
+    """The rules of Prometheus."""
+    return [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
+
+
 def image_command() -> list[str]:
     """What a container runs that has no command of its own."""
     text = (DEPLOY / "Containerfile").read_text()

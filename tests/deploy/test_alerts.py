@@ -8,11 +8,11 @@ import pytest
 from django.http.request import validate_host
 
 from seckill.store.failures import Cause
-from tests.deploy.layouts import documents, manifests
+from tests.deploy.layouts import alerts, documents, manifests
 from tests.deploy.programs import DEPLOY
 from tests.deploy.unit_files import read_environment_file
 
-ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
+ALERTS = alerts()
 ADAPTER = documents(DEPLOY / "prometheus" / "adapter-rules.yaml")[0]["externalRules"]
 SCRAPE_FILE = DEPLOY / "prometheus" / "prometheus.yml"
 SCRAPE = documents(SCRAPE_FILE)[0]

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.layouts import documents
+from tests.deploy.layouts import alerts
 from tests.deploy.programs import DEPLOY, check, program
 
 RULES = DEPLOY / "prometheus" / "alerts.yml"
 # A rule cannot see any other series.
 NAMED = set(re.findall(r"\bstampede_\w+", RULES.read_text()))
-ALERTS = {rule["alert"]: rule for group in documents(RULES)[0]["groups"] for rule in group["rules"]}
+ALERTS = {rule["alert"]: rule for rule in alerts()}
 # Of scrapes, and of rules where Prometheus is not told otherwise.
 INTERVAL_SECONDS = 15
 EVALUATION_SECONDS = 60

@@ -5,7 +5,7 @@ import shlex
 
 from django.core.management import get_commands, load_command_class
 
-from tests.deploy.layouts import compose_commands, documents, kubernetes_commands
+from tests.deploy.layouts import alerts, compose_commands, documents, kubernetes_commands
 from tests.deploy.programs import DEPLOY, ROOT, check
 from tests.deploy.unit_files import read_unit, values_of
 
@@ -13,7 +13,7 @@ RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 ENTRIES = {
     title: text for title, _, text in (entry.partition("\n") for entry in re.split(r"^### ", RUNBOOK, flags=re.M)[1:])
 }
-ALERTS = [rule for group in documents(DEPLOY / "prometheus" / "alerts.yml")[0]["groups"] for rule in group["rules"]]
+ALERTS = alerts()
 
 
 def test_each_alert_leads_to_its_entry_which_says_what_it_means_what_to_look_at_and_what_to_do() -> None:
