@@ -60,7 +60,9 @@ def test_without_goods_there_is_nothing_to_say() -> None:
     assert take_purchases(Goods()) == PurchaseSnapshot()
 
 
-def test_an_open_order_holds_its_units_and_is_found_by_its_key(goods: Goods, buyer: User) -> None:
+def test_an_open_order_holds_its_units_and_expires_as_soon_as_the_sweep_comes_if_it_is_forgotten(
+    goods: Goods, buyer: User
+) -> None:
     ordered(goods, buyer, key="the key")
     snapshot = take_purchases(goods)
     (row,) = snapshot.purchases
@@ -71,9 +73,6 @@ def test_an_open_order_holds_its_units_and_is_found_by_its_key(goods: Goods, buy
     assert (first.missing, first.too_many, first.miscounted) == (0, 0, 0)
     assert snapshot.pending_work() == ["1 ordinary orders awaiting payment"]
 
-
-def test_a_forgotten_order_expires_as_soon_as_the_sweep_comes(goods: Goods, buyer: User) -> None:
-    ordered(goods, buyer)
     end_forgotten(goods)
     (row,) = take_purchases(goods).purchases
     assert row.overdue
