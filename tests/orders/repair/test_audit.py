@@ -36,9 +36,9 @@ from tests.steps.shop import other_item
 from tests.steps.store import store_away
 
 NOWHERE = "postgres://u:p@127.0.0.1:1/none"
-# As many entries as an outbox may have after an hour without workers.
+# Many times as many entries as are read at once.
 MANY_ENTRIES = """
-for number = 1, 100001 do
+for number = 1, 10001 do
   redis.call('XADD', KEYS[1], '*', 'reservation', 'another')
 end
 return {}
