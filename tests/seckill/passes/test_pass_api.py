@@ -55,9 +55,9 @@ def test_a_call_without_a_session_or_its_csrf_token_or_with_a_body_gets_none(ite
     assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
     assert answer["WWW-Authenticate"].startswith("Bearer")
     strict.force_login(buyer)
-    answer = strict.post(address)
-    assert (answer.status_code, answer.json()["code"]) == (403, "csrf_failed")
-    assert answer["Content-Type"] == "application/problem+json"
+    refused = strict.post(address)
+    assert (refused.status_code, refused.json()["code"]) == (403, "csrf_failed")
+    assert refused["Content-Type"] == "application/problem+json"
     api.force_authenticate(buyer)
     answer = api.post(address, {"units": 3})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "units")
