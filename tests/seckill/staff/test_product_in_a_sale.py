@@ -29,7 +29,7 @@ def test_its_price_cannot_go_below_that_of_a_published_sale_until_that_is_over(
 
 def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, product: Product) -> None:
     make_item(product, published=False)
-    response = client.post(admin_page(product), saved_page(product, price_minor="18.99"), follow=True)
+    response = client.post(admin_page(product), saved_page(product, price_minor="18.99"))
     warning = (
         "The sale “Spring sale” has a higher price for this product: 19.00 CNY. Lower it before you publish the sale."
     )
@@ -40,7 +40,7 @@ def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, prod
 def test_neither_it_nor_its_variant_can_be_deleted(client: Client, item: SaleItem, product: Product) -> None:
     url = reverse("admin:shop_product_delete", args=[product.pk])
     for call in (client.get, client.post):
-        assert messages_on(call(url, {"post": "yes"}, follow=True)) == [
+        assert messages_on(call(url, {"post": "yes"})) == [
             "“Longjing tea” is in a sale, so it cannot be deleted. Hide it from the shop instead."
         ]
     response = client.post(admin_page(product), saved_page(product, DELETE="on"))
@@ -51,7 +51,7 @@ def test_neither_it_nor_its_variant_can_be_deleted(client: Client, item: SaleIte
 
 def test_its_category_cannot_be_deleted(client: Client, product: Product) -> None:
     url = reverse("admin:shop_category_delete", args=[product.category_id])
-    response = client.post(url, {"post": "yes"}, follow=True)
+    response = client.post(url, {"post": "yes"})
     assert messages_on(response) == ["“Tea” has products, so it cannot be deleted."]
     assert Product.objects.exists()
 

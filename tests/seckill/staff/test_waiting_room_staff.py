@@ -30,7 +30,7 @@ def figures_on(client: Client, item: SaleItem) -> dict[str, str]:
 
 
 def press_pace(client: Client, item: SaleItem, **fields: Any) -> list[str]:
-    return messages_on(client.post(control_page(item, Kind.PACE), control_form(**fields), follow=True))
+    return messages_on(client.post(control_page(item, Kind.PACE), control_form(**fields)))
 
 
 def test_a_draft_is_given_a_waiting_room_and_its_key_when_it_is_published(client: Client, product: Product) -> None:
