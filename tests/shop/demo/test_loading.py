@@ -13,28 +13,35 @@ from shop.models import Category, Picture, Product, SearchEntry, StockChange, Va
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.slow
-def test_the_goods_are_loaded_once_and_a_managers_changes_stay() -> None:
+def load_only(products: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the demo had no others; tests/shop/search loads all of them."""
+    slugs = [row["slug"] for row in products]
+    for module in (loading, drawings):
+        monkeypatch.setattr(module, "PRODUCTS", products)
+    monkeypatch.setattr(loading, "VARIANTS", [row for row in VARIANTS if row["product"] in slugs])
     loading.load_goods()
+
+
+def test_the_goods_are_loaded_once_and_a_managers_changes_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_only(PRODUCTS[:4], monkeypatch)
     assert Category.objects.count() == len(CATEGORIES)
-    assert Product.objects.count() == SearchEntry.objects.filter(is_visible=True).count() == len(PRODUCTS)
-    stock = {variant["sku"]: int(variant["stock"]) for variant in VARIANTS}
+    assert Product.objects.count() == SearchEntry.objects.filter(is_visible=True).count() == 4
+    slugs = [row["slug"] for row in PRODUCTS[:4]]
+    stock = {variant["sku"]: int(variant["stock"]) for variant in VARIANTS if variant["product"] in slugs}
     assert dict(Variant.objects.values_list("sku", "available")) == stock
-    Product.objects.filter(slug="gaiwan").update(is_active=False)
     entries = StockChange.objects.count()
+    Product.objects.filter(slug=slugs[0]).update(is_active=False)
     loading.load_goods()
-    assert not Product.objects.get(slug="gaiwan").is_active
+    assert not Product.objects.get(slug=slugs[0]).is_active
     assert StockChange.objects.count() == entries
 
 
 def test_a_product_that_staff_gave_another_slug_or_whose_sku_is_elsewhere_is_not_loaded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loading, "PRODUCTS", PRODUCTS[:2])
-    slugs = [row["slug"] for row in PRODUCTS[:2]]
-    monkeypatch.setattr(loading, "VARIANTS", [row for row in VARIANTS if row["product"] in slugs])
-    loading.load_goods()
+    load_only(PRODUCTS[:2], monkeypatch)
     # Given a product with another slug and other prices, and one that was deleted but for a SKU
+    slugs = [row["slug"] for row in PRODUCTS[:2]]
     Product.objects.filter(slug=slugs[0]).update(slug="renamed")
     renamed = Product.objects.get(slug="renamed")
     renamed.variants.update(price_minor=1)
@@ -53,11 +60,8 @@ def test_pictures_are_drawn_some_at_a_time_and_once(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEDIA_ROOT = str(tmp_path)
-    with_one_picture = [row for row in PRODUCTS if len(drawings.pictures_of(row)) == 1][:2]
-    for module in (loading, drawings):
-        monkeypatch.setattr(module, "PRODUCTS", with_one_picture)
+    load_only([row for row in PRODUCTS if len(drawings.pictures_of(row)) == 1][:2], monkeypatch)
     monkeypatch.setattr(drawings, "PRODUCTS_AT_ONCE", 1)
-    loading.load_goods()
     assert (drawings.draw_some_pictures(), drawings.load_pictures()) == (1, 1)
     assert drawings.load_pictures() == 0
     picture = Picture.objects.first()
