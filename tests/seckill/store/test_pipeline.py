@@ -227,7 +227,7 @@ STEPS = st.lists(
 )
 
 
-@hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 def test_each_answer_is_that_of_the_ledger_in_any_order_of_calls_and_faults(
     steps: list[list[tuple[int, int]] | str], cut_store: tuple[OwnStore, FaultyProxy], web: RunningPipelines
