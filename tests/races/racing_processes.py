@@ -1,6 +1,7 @@
 """Buyers in several processes, who all start at one barrier."""
 
 import multiprocessing
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from typing import Any
+
+import django
 
 # Processes run in parallel; threads let each process have several commands on the way at the same time.
 PROCESSES = 4
@@ -23,15 +26,13 @@ class RacingProcesses:
     """Processes that wait to be sent into a race."""
 
     def __init__(self) -> None:
-        server = multiprocessing.get_context("forkserver")
-        # Imports the whole shop once for all of them, and has no connection yet.
-        server.set_forkserver_preload(["shop.wsgi"])
+        spawn = multiprocessing.get_context("spawn")
         # Kept in an attribute: its semaphores vanish with it, and a process that starts slowly would not find them.
-        self._barrier = server.Barrier(PROCESSES * THREADS)
-        self._answers: Queue[Any] = server.Queue()
-        self._orders: list[Queue[Any]] = [server.Queue() for _ in range(PROCESSES)]
+        self._barrier = spawn.Barrier(PROCESSES * THREADS)
+        self._answers: Queue[Any] = spawn.Queue()
+        self._orders: list[Queue[Any]] = [spawn.Queue() for _ in range(PROCESSES)]
         self._processes: list[BaseProcess] = [
-            server.Process(target=serve, args=(orders, self._barrier, self._answers), daemon=True)
+            spawn.Process(target=serve, args=(orders, self._barrier, self._answers), daemon=True)
             for orders in self._orders
         ]
         for process in self._processes:
@@ -65,6 +66,8 @@ def racing_processes() -> Iterator[RacingProcesses]:
 
 def serve(orders: "Queue[Any]", barrier: Barrier, answers: "Queue[Any]") -> None:
     """The main function of each process. The addresses of the stores are in the environment."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+    django.setup()
     while order := orders.get():
         act, calls = order
         shares = [calls[number::THREADS] for number in range(THREADS)]
