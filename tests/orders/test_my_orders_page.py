@@ -149,6 +149,8 @@ def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, it
     assert counters_of(item).left == 5
     # It leads nowhere any more.
     assert client.get(path)["Location"] == order.get_absolute_url()
+    answer = client.post(path, follow=True)
+    assert messages_on(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
 
 
 def test_older_orders_are_on_further_pages_and_queries_do_not_grow(

@@ -3,10 +3,12 @@
 import re
 from datetime import timedelta
 from html import unescape
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
@@ -78,6 +80,9 @@ def test_a_refund_of_a_part_is_said_beside_the_status(client: Client, order: Ord
     words = words_on(client, order)
     assert PART_DUE in words
     assert "Being refunded −CN¥5.00" in words
+    for status in (OrderStatus.PAID, OrderStatus.COMPLETED):
+        put(order, status)
+        assert PART_DUE in words_on(client, order), status
     # It is told when it is done.
     assert "hx-trigger" in client.get(order.get_absolute_url()).content.decode()
     Refund.objects.update(status=Refund.Status.REFUNDED, ended_at=timezone.now())
@@ -115,8 +120,10 @@ def test_a_payment_that_was_not_taken_is_said_to_be_refunded_once_it_is(client: 
     assert "Nothing was charged." in words_on(client, order)
     payment_row(order, captured_at=timezone.now())
     in_full = "We will refund your payment in full."
+    differs = f"The amount paid was not the amount due. {in_full}"
     for attention, status, goes_back in (
-        (Attention.AMOUNT_DIFFERS, OrderStatus.EXPIRED, in_full),
+        (Attention.AMOUNT_DIFFERS, OrderStatus.EXPIRED, differs),
+        (Attention.AMOUNT_DIFFERS, OrderStatus.CANCELLED, differs),
         (Attention.ONE_EACH, OrderStatus.EXPIRED, in_full),
         (Attention.PAID_TWICE, OrderStatus.PAID, "We refund the second payment."),
         ("", OrderStatus.CANCELLED, in_full),
@@ -131,6 +138,39 @@ def test_a_payment_that_was_not_taken_is_said_to_be_refunded_once_it_is(client: 
         words = words_on(client, order)
         assert goes_back not in words, attention
         assert ("It may take a few days to appear in your account." if attention else REFUNDED) in words, attention
+
+
+# What an order that expired says in each case, and a cancelled one where that differs. Its units went back on sale.
+CONTACT = "If you have not got your money back, please contact us."
+GOES_BACK = "We will refund your payment in full. You do not need to do anything."
+REPORT_AWAITED = "The payment company says that you paid, but has not sent us its report yet."
+PAGE_OPEN = "You had opened a payment page, and we do not know yet whether you paid there."
+UPDATES = "This page updates automatically."
+EITHER = f"{REPORT_AWAITED} You get either your order or a full refund. {UPDATES}"
+EITHER_IF_PAID = f"{PAGE_OPEN} If you did, you get either your order or a full refund. {UPDATES}"
+ONE_EACH = "This sale has one purchase for each delivery address and each payment card, and yours has had its own."
+ENDED: list[tuple[set[str], str, str | None]] = [
+    (set(), "Nothing was charged.", None),
+    ({"unknown"}, EITHER_IF_PAID, f"{PAGE_OPEN} If you did, we will refund you in full. {UPDATES}"),
+    ({"unknown", "unreported"}, EITHER, f"{REPORT_AWAITED} We will refund you in full. {UPDATES}"),
+    ({"other_amount"}, f"The amount paid was not the amount due. {GOES_BACK}", None),
+    ({"one_each", "charged"}, f"{ONE_EACH} {GOES_BACK}", None),
+    ({"charged"}, GOES_BACK, None),
+    ({"never_reported"}, f"The payment company said that you paid, but never reported it to us. {CONTACT}", None),
+]
+
+
+def test_what_an_order_that_ended_unpaid_says_depends_on_its_money_and_on_how_it_ended() -> None:
+    for cases, expired, cancelled in ENDED:
+        for status, ended, says in (
+            (OrderStatus.EXPIRED, "The payment deadline has passed, and the units", expired),
+            (OrderStatus.CANCELLED, "This order was cancelled, and its units", cancelled or expired),
+        ):
+            for drawn, went in ((False, "went back on sale."), (True, "go to the next in the drawn order.")):
+                context = {"order": SimpleNamespace(status=status, payment_goes_back=True), "drawn": drawn}
+                text = render_to_string("orders/_explanation.html", context | dict.fromkeys(cases, True))
+                words = " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+                assert words == f"{ended} {went} {says}", (status, cases)
 
 
 def test_a_second_payment_after_the_deadline_does_not_make_the_order_late(client: Client, order: Order) -> None:

@@ -363,6 +363,8 @@ def test_the_page_says_why_it_cannot(as_buyer: Client, item: SaleItem, receipt: 
     assert "You have reached the limit of 1 per buyer." in as_buyer.post(page, follow=True).content.decode()
     store_away(settings)
     assert "try again" in as_buyer.post(page, follow=True).content.decode()
+    settings.PASS_LIMIT = "1/minute"
+    assert [as_buyer.post(page).status_code for _ in range(2)] == [302, 429]
 
 
 def test_without_a_receipt_or_with_that_of_another_buyer_or_reservation_there_is_no_page(

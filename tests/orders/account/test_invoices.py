@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import translation
 from pytest_django import Settings
 
+from orders.account.deletion import delete_account
 from orders.invoices.included_taxes import shown_percent, tax_in
 from orders.invoices.invoice import invoice_of
 from orders.invoices.invoice_pdf import amount_text, invoice_pdf, text
@@ -142,6 +143,13 @@ def test_a_guest_has_the_invoice_at_the_link_of_the_order(
     unpaid.refresh_from_db()
     for path in ("invoice/", "invoice.pdf"):
         assert client.get(f"{unpaid.get_absolute_url()}{path}").status_code == 404
+
+
+def test_an_order_without_an_invoice_gets_it_before_its_buyer_is_forgotten(buyer: User, paid: Order) -> None:
+    Order.objects.filter(pk=paid.pk).update(status=OrderStatus.COMPLETED)
+    delete_account(buyer.pk)
+    invoice = invoice_of(document_of(Order.objects.get(pk=paid.pk), None))
+    assert invoice.buyer == ["Li Lei", "Tianshan Road 123", "Shanghai", "200051", "China", "buyer@example.com"]
 
 
 def test_the_tax_that_is_in_an_amount_and_a_rate_without_needless_zeros() -> None:

@@ -44,7 +44,7 @@ def test_a_buyer_orders_and_finds_the_order(buyer: User) -> None:
     assert units_in(tea) == (10, 0, 0)
 
 
-def test_a_guest_orders_with_an_address_and_gets_the_signed_link(api: APIClient) -> None:
+def test_a_guest_orders_with_an_address_and_gets_the_signed_link(api: APIClient, stranger: User) -> None:
     goods("tea")
     token = put(api, tea=1)["Cart-Token"]
     answer = check_out(api, token)
@@ -54,8 +54,9 @@ def test_a_guest_orders_with_an_address_and_gets_the_signed_link(api: APIClient)
     assert "/orders/guest/" in answer.json()["url"]
     assert api.get(answer.json()["url"]).status_code == 200
     assert Order.objects.get().email == GUEST
-    # The API itself has no orders for guests.
-    assert api.get(f"/api/v1/orders/{answer.json()['number']}/").status_code == 401
+    # The API itself has no orders for guests, and shows theirs to no account.
+    path = f"/api/v1/orders/{answer.json()['number']}/"
+    assert [caller.get(path).status_code for caller in (api, signed_in(stranger))] == [401, 404]
 
 
 def test_refusals_are_problems_with_the_lines_that_changed(buyer: User) -> None:

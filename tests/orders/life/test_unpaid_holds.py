@@ -111,11 +111,12 @@ def test_short_holds_add_up(item: SaleItem, buyer: User, settings: LazySettings)
 
 
 def test_a_hold_that_seems_to_end_before_it_began_gives_no_credit(buyer: User, settings: LazySettings) -> None:
-    settings.UNPAID_HOLD_LIMIT = "1/day"
+    settings.UNPAID_HOLD_LIMIT = "1/10minutes"
     for share in (-5.0, 1.0):
         unpaid_holds.note(item_id=1, buyer_id=buyer.pk, share=share)
-    with pytest.raises(unpaid_holds.HoldsUnpaid):
+    with pytest.raises(unpaid_holds.HoldsUnpaid) as refused:
         unpaid_holds.check(item_id=1, buyer_id=buyer.pk)
+    assert 590 < refused.value.retry_after_seconds <= 600
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,9 @@ def test_a_reminder_goes_with_the_last_confirmed_address_of_its_account(
 ) -> None:
     confirmed(buyer)
     as_buyer.post(page_of(coming))
+    # Given that staff have typed another one, which nobody has confirmed
     change_address(buyer, "")
+    EmailAddress.objects.create(user=buyer, email="typed@example.com", primary=True)
     assert "and no others" not in as_buyer.get(page_of(coming)).content.decode()
     let_sale_come_near(coming)
     assert sent() == []

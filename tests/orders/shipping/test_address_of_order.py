@@ -60,13 +60,13 @@ def test_an_error_is_shown_at_the_field_and_nothing_is_saved(client: Client, ord
     assert not ShippingAddress.objects.exists()
 
 
-def test_the_form_begins_with_the_address_of_the_last_order_or_else_that_of_the_account(
+def test_the_form_begins_with_the_address_of_the_last_order_or_the_default_one_of_the_account(
     client: Client, buyer: User, order: Order
 ) -> None:
     store_address(order_id=order.pk, values=ADDRESS | {"city": "Suzhou"})
     following = order_of(other_item(), buyer)
     assert 'value="Suzhou"' in client.get(following.address_path).content.decode()
-    ShippingAddress.objects.all().delete()
+    # The default one of the account comes first.
     saved = Address.objects.create(user=buyer, is_default=True, **ADDRESS | {"city": "Ningbo"})
     assert likely_address(buyer_id=buyer.pk) == saved
 
@@ -151,7 +151,8 @@ def billing_of(order: Order) -> tuple[str, str]:
 
 def test_company_and_billing_address_stand_on_the_invoice(client: Client, order: Order) -> None:
     assert f'href="{order.address_path}#invoice"' in client.get(order.get_absolute_url()).content.decode()
-    client.post(order.address_path, LATER | COMPANY)
+    assert client.post(order.address_path, LATER | COMPANY)["Location"] == order.get_absolute_url()
+    assert not Payment.objects.exists()
     page = client.get(order.get_absolute_url()).content.decode()
     assert "Tea Import Ltd<br>" in page
     assert "VAT number: DE123456789" in page

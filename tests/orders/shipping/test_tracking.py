@@ -62,7 +62,9 @@ def test_a_number_that_is_added_or_changed_later_is_mailed_once(order: Order) ->
         assert message.to == ["buyer@example.com"]
         lifecycle.correct_tracking(**number)
         assert order.mails.get(kind=Mail.Kind.TRACKING).sent_at == mail.sent_at
-    lifecycle.correct_tracking(order_id=order.pk, carrier="", tracking_number="")
+    # After the goods have arrived, too.
+    assert lifecycle.complete(order_id=order.pk)
+    assert lifecycle.correct_tracking(order_id=order.pk, carrier="", tracking_number="")
     assert order.mails.get(kind=Mail.Kind.TRACKING).sent_at == mail.sent_at
 
 

@@ -156,6 +156,8 @@ def test_a_refund_takes_the_orders_that_its_page_said_it_would(
     confirmed = {"confirmed": "yes", "units_back": "yes"}
     client.post(ORDERS, {"action": "refund_orders", "_selected_action": posted, **confirmed})
     assert (status_of(paid), status_of(order)) == (OrderStatus.REFUND_DUE, OrderStatus.PAID)
+    paid.refresh_from_db()
+    assert paid.units_back
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
 
 

@@ -128,7 +128,7 @@ def test_payments_that_were_recorded_before_become_rows(order: Order, shop_manag
 
 
 def test_units_go_back_on_sale_for_their_price_and_no_more_is_refunded_than_can_be(client: Client, paid: Order) -> None:
-    for amount in ("586.01", "1E+999999", "1E-2000000", "0"):
+    for amount in ("586.01", "1E+999999", "-1E+999999", "1E-2000000", "-1", "0", "1.999"):
         errors = refund(client, paid, amount).context["form"].errors
         assert errors["amount"] == ["Enter an amount above zero, and at most 586.00 CNY."], amount
     for wrong, of, why in (

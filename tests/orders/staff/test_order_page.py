@@ -18,9 +18,9 @@ from orders.staff.order_page import STEPS
 from orders.staff.order_search import find_orders
 from seckill.models import SaleItem
 from shop.models import Product, Variant
-from tests.steps.buying import order_of, plain_order, with_address
+from tests.steps.buying import make_orders, order_of, plain_order, with_address
 from tests.steps.paying import make_events, refund_part
-from tests.steps.shop import goods
+from tests.steps.shop import goods, statements_for
 from tests.steps.staff import (
     ORDERS,
     admin_page,
@@ -104,6 +104,11 @@ def test_parts_of_an_order_that_was_sent_are_refunded_until_nothing_is_left(
     assert messages_on(answer) == ["Refund of 5.00 CNY.", PAY_NOW]
     order.refresh_from_db()
     assert (order.status, order.refunded_minor) == (OrderStatus.SHIPPED, 500)
+    # A form that is sent twice refunds once.
+    sent = {"refund_id": str(order.refunds.get().pk), "amount": "5.00"}
+    answer = press_button(client, order, "refund", **sent)
+    assert messages_on(answer) == ["This refund was made before; it is not made twice."]
+    assert order.refunds.count() == 1
     assert "at most 14.00 CNY." in ask_refund(client, order, "14.01").content.decode()
     ask_refund(client, order, "14.00")
     order.refresh_from_db()
@@ -216,3 +221,12 @@ def test_the_page_of_an_order_takes_as_many_queries_for_many_rows(
         staff_pay_back(order)
     with django_assert_num_queries(13):
         client.get(page)
+
+
+def test_the_page_of_a_person_takes_as_many_queries_for_many_orders(
+    client: Client, order: Order, buyer: User, item: SaleItem
+) -> None:
+    page = admin_page(buyer)
+    few = statements_for(client, page)
+    make_orders(3, buyer=buyer, item=item)
+    assert statements_for(client, page) == few

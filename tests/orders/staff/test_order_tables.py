@@ -108,6 +108,8 @@ class TestExport:
         # Then it is found by its days, not by an earlier hour, and with the date as it is written in Chinese
         for found, query in (
             (1, "created_at_from_0=2026-01-01&created_at_from_1=&created_at_to_0=2026-01-31&created_at_to_1="),
+            (1, "created_at_from_0=2026-01-31&created_at_from_1=23:00&created_at_to_0=2026-01-31"),
+            (1, "created_at_from_0=2026-02-01"),
             (0, "created_at_to_0=2026-01-31&created_at_to_1=23:00"),
             (1, "created_at_to_0=2026/01/31"),
         ):

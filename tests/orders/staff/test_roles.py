@@ -64,6 +64,7 @@ def test_support_refunds_and_corrects_addresses_and_changes_no_sale(
     client: Client, paid: Order, item: SaleItem
 ) -> None:
     signed_in_as(client, "Support")
+    assert f"{ORDERS}{paid.pk}/address/" in client.get(admin_page(paid)).content.decode()
     assert client.post(f"{ORDERS}{paid.pk}/address/", ADDRESS).status_code == 302
     assert paid.shipping_address.name == ADDRESS["name"]
     assert client.get(step_of(paid, "refund")).status_code == 200
@@ -96,6 +97,7 @@ def test_analysts_and_readers_change_nothing(client: Client, paid: Order, item: 
         assert all(name.split(".")[1].startswith("view_") for name in rights), role
         page = client.get(admin_page(paid)).content.decode()
         assert not any(step_of(paid, step) in page for step in STEPS), role
+        assert f"{ORDERS}{paid.pk}/address/" not in page, role
         assert client.get(admin_page(item.sale)).status_code == 200, role
         for path, form in (("address", ADDRESS), ("email", {"email": GUEST}), ("ship/now", {})):
             assert client.post(f"{ORDERS}{paid.pk}/{path}/", form).status_code == 403, (role, path)
