@@ -348,6 +348,20 @@ FOUND = on("found", reservation={**BOUGHT, "units": 1})
 
 # From a state (a step, or what is special about an idle page) by an event: what has changed in the state then.
 CHANGES: dict[str, tuple[str | State, Event, State]] = {
+    "who asks for a place sees what became of it and no old refusal": (
+        {"line": "none", **WITHOUT_UNITS},
+        on("join_pressed"),
+        {"line": "joining", "refusal": None, "message": None},
+    ),
+    "a place that is refused says why": (
+        {"line": "joining"},
+        on("join_refused", code="line_full", body={"title": "Full", "detail": "So."}, nowMs=NOW_MS),
+        {
+            "line": "none",
+            "refusal": refusal("line_full"),
+            "message": message("refused", code="line_full", title="Full", detail="So."),
+        },
+    ),
     "a place of another page is shown too": (
         {"line": "none", **refused("sold_out")},
         on("place_seen", place=PLACE),
@@ -362,6 +376,12 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
     "a place stays quiet beside a reservation": (
         {"step": "reserved", "line": "none"},
         on("place_seen", place=PLACE),
+        {"line": "waiting"},
+    ),
+    "who leaves waits until that is done": (WAITING, on("leave_pressed"), {"line": "leaving"}),
+    "a place that could not be left is kept": (
+        {"line": "leaving", "message": IN_LINE},
+        on("place_kept"),
         {"line": "waiting"},
     ),
     "a place is kept by a buyer who was signed out, also after a reload": (
@@ -379,6 +399,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         on("place_hidden"),
         {},
     ),
+    "the end of the line says what it means": (
+        WAITING,
+        on("line_ended", place=PLACE),
+        {"line": "none", "message": message("refused", "line_ended", note="Wait.")},
+    ),
     "a place becomes a reservation": (
         WAITING,
         FOUND,
@@ -394,6 +419,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         {},
         on("pressed", phase="upcoming", units=2),
         {"step": "scheduled", "units": 2, "message": message("scheduled", "scheduled", units=2)},
+    ),
+    "another choice while it waits is taken over": (
+        "scheduled",
+        on("units_chosen", units=3),
+        {"units": 3, "message": message("scheduled", "scheduled", units=3)},
     ),
     "a page whose turn has come asks for what it waited for": (
         "scheduled",
@@ -434,6 +464,7 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         loaded(reservation=BOUGHT),
         {"step": "reserved", "reservation": BOUGHT},
     ),
+    "a call that is sent may change what the buyer has": ("reserving", on("sent"), {"changes": 1}),
     "a yes counts against a limit that is known": (
         {"step": "reserving", **KNOWN},
         ACCEPTED,
@@ -456,6 +487,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         "reserving",
         answered("held_by_others"),
         {"step": "idle", "retryable": True, "availability": "held_by_others", **refused("held_by_others")},
+    ),
+    "sold out is for good": (
+        "reserving",
+        answered("sold_out"),
+        {"step": "idle", "availability": "sold_out", **refused("sold_out")},
     ),
     "more is reserved beside what was reserved before": (
         {"step": "reserved", "reservation": BOUGHT, "message": bought("order_ready", order="7")},
@@ -512,6 +548,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         on("pass_refused", status=401, code="x", hasText=False),
         {"step": "idle", "message": message("refused", "signed_out")},
     ),
+    "a session that ended has a code of its own": (
+        "reserving",
+        on("pass_refused", status=403, code="not_authenticated", hasText=False),
+        {"step": "idle", "message": message("refused", "signed_out")},
+    ),
     "a pass is refused for a reason without a text": (
         "reserving",
         on("pass_refused", status=400, code="x", hasText=False),
@@ -532,6 +573,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         on("gave_up", unanswered=False, nowMs=NOW_MS),
         {"step": "idle", **refused("closed")},
     ),
+    "a repeated call says so": (
+        "reserving",
+        on("retrying", attempt=2, code="unavailable"),
+        {"message": message("wait", "retrying", attempt=2, code="unavailable")},
+    ),
     "an order that awaits its payment is ready": (
         "reserved",
         followed({"status": "awaiting_payment", "order": "7", "expires_at": "later"}),
@@ -545,6 +591,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
     "a buyer who was signed out hears that the units are still held": (
         "reserved",
         followed({"status": "signed_out"}),
+        {"message": bought("signed_out")},
+    ),
+    "after a reload too": (
+        "reserved",
+        followed({"status": "signed_out"}, quietly=True),
         {"message": bought("signed_out")},
     ),
     "an ended reservation gives its units back": (
@@ -598,6 +649,7 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         on("heard", limit=NO_MORE),
         {"changes": 1, "limitIsKnown": True, "limit": NO_MORE},
     ),
+    "another tab does not know the limit": (KNOWN, on("heard", limit=None), {"changes": 1, "limitIsKnown": False}),
     "units that come back are announced": (WITHOUT_UNITS, live("available", left=1), UNITS_CAME_BACK),
     "so is an unlimited stock": (
         WITHOUT_UNITS,
@@ -645,6 +697,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
             "refusal": None,
             "message": message("scheduled", "scheduled", units=2),
         },
+    ),
+    "so does a sale that is open after all": (
+        {"refusal": refusal("not_open")},
+        live("available", left=1),
+        {"refusal": None, "message": None},
     ),
     "or open again": ({"refusal": refusal("closed")}, live("available", left=1), {"refusal": None, "message": None}),
     "sold out is said once": (

@@ -121,6 +121,9 @@ def test_a_final_refusal_says_no_time_to_try_again(
         body = assert_problem(answer, status, code)
         assert (int(answer.get("Retry-After", 0)) > 0) == may_come_back, code
         assert body.get("retry_after", 0) == int(answer.get("Retry-After", 0))
+    store.hset(key, mapping={**before, "left": 1, "held": 3, "per_buyer_max": 2})
+    few = reserve_by_api(running.pk, pass_for(stranger, running), {"units": 2})
+    assert assert_problem(few, 409, "too_few_left")["left"] == 1
 
 
 def test_before_the_window_the_buyer_is_told_when_it_opens(product: Product, buyer: User, pass_for: PassFor) -> None:

@@ -77,6 +77,7 @@ def test_the_program_and_the_command_find_a_right_draw_right(
 
 TAMPERINGS: dict[str, Callable[[dict[str, Any], list[dict[str, Any]]], object]] = {
     "seed": lambda content, listed: content.update(seed="00" * 32),
+    "hash of the seed": lambda content, listed: content.update(seed_sha256="00" * 32),
     "entry": lambda content, listed: listed[3].update(entry=str(uuid4())),
     "added": lambda content, listed: listed.append({**listed[0], "entry": str(uuid4())}),
     "twice": lambda content, listed: listed.append(listed[0]),

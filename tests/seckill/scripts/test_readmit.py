@@ -38,7 +38,9 @@ def test_a_lost_reservation_is_held_again_and_in_the_outbox(item: CheckedItem, q
 )
 def test_a_yes_that_was_given_is_kept_whatever_the_phase(item: CheckedItem, terms: dict[str, int]) -> None:
     item.publish(**terms)  # type: ignore[arg-type]
-    assert item.readmit() == Readmitted.READMITTED
+    reservation_id = item.new_id()
+    assert item.readmit(reservation_id) == Readmitted.READMITTED
+    assert item.latest() == [(1, str(reservation_id))]
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,7 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
     assert press(Kind.UNITS_PER_BUYER, units=3) == [
         "The limit for “Longjing tea” is now 3 per buyer. Sold 0, held 0, left 5."
     ]
+    assert SaleItem.objects.get().per_buyer_max == counters_of(item).per_buyer_max == 3
     assert press(Kind.END_NOW) == ["The sale has ended."]
     assert "opens it again" in client.get(control_page(item, Kind.MOVE_END)).content.decode()
     assert SaleChange.objects.filter(status="applied").count() == LogEntry.objects.count() == 5

@@ -89,7 +89,8 @@ def test_the_pace_is_changed_and_written_into_the_journal(client: Client, waitin
     entry = SaleChange.objects.get()
     assert (entry.kind, entry.units, entry.status) == ("pace", 120, "applied")
     assert "let in 120 people a minute" in client.get(admin_page(waiting.sale)).content.decode()
-    assert duplicate(sale_id=waiting.sale_id).pace == 120
+    draft = duplicate(sale_id=waiting.sale_id)
+    assert (draft.admission, draft.pace, WaitingRoom.objects.count()) == ("waiting_room", 120, 1)
     assert press_pace(client, waiting, units="") == [
         "The waiting room has a new pace: let in as many as orders and payments can take."
     ]

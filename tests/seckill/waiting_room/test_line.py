@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.tasks import move_waiting_rooms
-from seckill.models import Sale, SaleChange, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem, WaitingRoom
 from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable
 from seckill.store.keys import keys_of, room_keys_of
@@ -129,8 +129,9 @@ def test_somebody_who_has_just_come_is_there(waiting: SaleItem, store: Any, sett
     store_away(settings, "default")
     arrive(sale_id=waiting.sale_id, account_id=3)
     store.hset(room_keys_of(waiting.sale_id).room, "next_ms", 0)
+    WaitingRoom.objects.update(arrivals=3)
     move_waiting_rooms()
-    assert room_of(waiting).called == 3
+    assert (room_of(waiting).called, room_of(waiting).admitted) == (3, 3)
 
 
 def test_a_store_that_lost_everything_gets_the_room_again_and_its_holders_their_places(
@@ -201,6 +202,7 @@ ON_SALE, SOLD, ALL_HELD, UNLIMITED = {"left": 3}, {"left": 0, "sold": 50}, {"lef
         (UNLIMITED, {}, RoomState.OPEN, 10, None),
         (ALL_HELD, {}, RoomState.OPEN, 0, 0),
         (SOLD, {}, RoomState.PAUSED, 0, 50),
+        (SOLD, UNLIMITED, RoomState.PAUSED, 0, None),
         (SOLD, ALL_HELD, RoomState.PAUSED, 0, 0),
         (SOLD, SOLD, RoomState.SOLD_OUT, 0, 0),
     ],

@@ -241,8 +241,26 @@ def test_a_store_that_lost_its_scripts_loads_both(item: CheckedItem) -> None:
     assert [hold.split(":")[0] for hold in (item.holds()[str(held)], item.holds()[str(place)])] == ["ended", "held"]
 
 
+def test_a_full_store_takes_units_back_and_hands_them_on_when_it_has_room(item: CheckedItem) -> None:
+    item.publish_with_line(quantity=1)
+    held = item.held(buyer=1)
+    item.waiting(buyer=8)
+    with item.store.full():
+        assert item.release(held, handing_on=True) is Released.RELEASED
+        assert item.line() == ["8"]
+    assert item.hand_on() is HandedOn.HANDED_ON
+
+
 def test_a_line_of_which_the_item_knows_nothing_is_served_too(item: CheckedItem) -> None:
     left(item, 1, waiting=[(8, 1)])
     item.set(smallest_waiting=None)
     assert item.hand_on() is HandedOn.HANDED_ON
     assert item.line() == []
+
+
+def test_the_first_reservation_of_an_item_may_come_from_the_line(item: CheckedItem) -> None:
+    item.publish_with_line(quantity=1, per_buyer_max=2)
+    place = item.waiting(buyer=8, units=2)
+    item.adjust(units=1)
+    assert item.hand_on() is HandedOn.HANDED_ON
+    assert item.latest() == [(1, str(place))]
