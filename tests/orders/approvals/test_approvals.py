@@ -197,10 +197,11 @@ def test_the_form_of_a_request_refunds_no_other_amount_until_it_was_shown_again(
     assert Refund.objects.get().amount_minor == 500
 
 
+@pytest.mark.parametrize("asked", ["19.00", "15.00"], ids=["all", "a part"])
 def test_an_approval_does_not_count_a_refund_of_another_amount_as_its_own(
-    first: User, second: User, paid: Order
+    first: User, second: User, paid: Order, asked: str
 ) -> None:
-    ask_refund(first, paid, "15.00")
+    ask_refund(first, paid, asked)
     other = RefundRequest(refund_id=only_request().pk, amount_minor=400, units_of_line={}, units_back=False)
     assert lifecycle.refund_amount(order_id=paid.pk, request=other) is RefundOutcome.STARTED
     assert "no longer possible" in messages_on(decision(second, only_request()))[0]

@@ -113,8 +113,9 @@ def test_several_parts_end_the_order_with_the_last_one(order: Order, item: SaleI
     assert SimulatedSession.objects.get().status == SimulatedSession.Status.REFUNDED
 
 
-def test_the_whole_of_a_sent_order_is_refunded_as_of_a_paid_one(order: Order, item: SaleItem) -> None:
-    Order.objects.filter(pk=order.pk).update(status=OrderStatus.SHIPPED)
+@pytest.mark.parametrize("status", [OrderStatus.SHIPPED, OrderStatus.COMPLETED])
+def test_the_whole_of_a_sent_order_is_refunded_as_of_a_paid_one(order: Order, item: SaleItem, status: str) -> None:
+    Order.objects.filter(pk=order.pk).update(status=status)
     assert lifecycle.refund(order_id=order.pk, units_back=True, reason="came back")
     assert not lifecycle.refund(order_id=order.pk, units_back=True)
     # The provider takes the request, and its event completes it.

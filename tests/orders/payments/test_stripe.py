@@ -413,11 +413,12 @@ def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own_and_no_longer_
     assert "metadata[payment]" not in asked.form
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
     assert part.provider_reference == "re_1"
+    overtaken = refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500)
     send_webhook(part_event(part, payment, "refund.failed", "failed"))
     assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
     assert order.attention == "refund_fails"
     # The report that the failure has overtaken is no new refund.
-    send_webhook(refund_event(payment, "charge.refunded", refunded=False, amount_refunded=500))
+    send_webhook(overtaken)
     assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
     assert Refund.objects.count() == 1
 
@@ -606,6 +607,10 @@ def test_which_refusals_of_a_refund_are_an_answer(server: StripeServer, provider
     part.payment.status = Payment.Status.REFUND_DUE
     server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
     assert provider.refund(refund=part).answer is RefundAnswer.DONE
+    # Any other refusal of it is none of that.
+    server.faults = [None, None, (400, "invalid_request_error", "charge_disputed")]
+    with pytest.raises(ProviderRefused):
+        provider.refund(refund=part)
 
 
 def refund_at_stripe(status: str, **metadata: str) -> dict[str, Any]:

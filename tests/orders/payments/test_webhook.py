@@ -142,8 +142,11 @@ def test_a_wrong_amount_pays_nothing_and_is_refunded(order: Order) -> None:
     assert statuses_of(order)[0] == OrderStatus.PAID
 
 
-def test_money_for_a_cancelled_order_goes_back(order: Order, payment: Payment, item: SaleItem) -> None:
-    lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
+@pytest.mark.parametrize("status", [OrderStatus.CANCELLED, OrderStatus.REJECTED])
+def test_money_for_a_cancelled_or_rejected_order_goes_back(
+    order: Order, payment: Payment, item: SaleItem, status: OrderStatus
+) -> None:
+    lifecycle.end_unpaid(order_ids=[order.pk], status=status)
     settlement.settle_orders()
     send_webhook(message(payment))
     assert statuses_of(order) == (OrderStatus.REFUND_DUE, Attention.LATE_PAYMENT_REFUNDED)

@@ -231,6 +231,18 @@ def test_an_order_whose_payment_was_lost_is_neither_cancelled_by_its_buyer_nor_c
     assert figures(item) == (4, 0, 1, 1)
 
 
+def test_an_order_that_only_the_store_has_as_paid_stays_if_its_account_is_blocked(
+    item: SaleItem, buyer: User, event: dict[str, Any]
+) -> None:
+    User.objects.filter(pk=buyer.pk).update(is_active=False)
+    assert cancelling.cancel_unpaid_of(buyer_id=buyer.pk) == 0
+    send_webhook(event | {"id": "evt_again"})
+    let_events_wait()
+    assert tasks.apply_waiting_events() == 1
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
+    assert figures(item) == (4, 0, 1, 1)
+
+
 def test_an_order_that_is_paid_while_its_buyer_cancels_is_only_paid(
     item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,8 @@ def test_units_that_come_back_with_a_part_of_an_order_are_not_sold_any_more(
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=part_back)
     assert units_in(tea) == (50 - sold_after_part, 0, sold_after_part)
+    # The journal names the order.
+    assert StockChange.objects.filter(kind=StockChange.Kind.RETURNED, reference=order.code).exists() == part_back
     assert audit_stock().differences == []
     assert lifecycle.refund(order_id=order.pk, units_back=rest_back)
     assert units_in(tea) == (50 - sold_after_rest, 0, sold_after_rest)
