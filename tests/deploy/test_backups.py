@@ -150,6 +150,12 @@ def test_any_moment_since_the_base_backup_comes_back(backups: Backups) -> None:
     backups.archive()
     assert backups.restored(wanted) == 3
     assert backups.run("restore.sh", backups.place, "2020-01-01", str(backups.folder / "none")).returncode == 1
+    # A restore finds the newest timeline, and that it has what was there before.
+    newest = backups.folder / "kept" / "wal" / "000000FF.history"
+    newest.write_text("1\t0/FF000000\tafter all of it\n")
+    latest = backups.run("restore.sh", backups.place, "latest", str(backups.folder / "latest"))
+    assert "reads the log of timeline 255 up to its end" in latest.stdout
+    newest.unlink()
 
 
 def test_old_backups_go_and_the_newest_stays_with_its_log(backups: Backups) -> None:

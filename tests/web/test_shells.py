@@ -198,12 +198,14 @@ def test_nothing_of_a_visitor_reaches_the_page(visitors: Visitors, django: Djang
 
 
 def test_an_answer_that_is_not_for_everybody_is_not_kept(visitors: Visitors, django: Django) -> None:
-    for more in ({"Cache-Control": "private"}, {"Set-Cookie": "a=b"}):
-        django.headers.update(more)
+    public = django.headers
+    private, marked = {"Cache-Control": "private"}, {"Set-Cookie": "a=b"}
+    for status, more in (("200 OK", private), ("200 OK", marked), ("404 Not Found", marked)):
+        django.status, django.headers = status, public | more
         for _ in range(2):
             answer = visitors.get()
             assert answer is None or "Set-Cookie" not in dict(answer[1])
-    assert len(django.asked) == 4
+    assert len(django.asked) == 6
 
 
 def test_a_page_that_is_gone_is_no_longer_served_and_a_missing_one_is_known_for_a_second(

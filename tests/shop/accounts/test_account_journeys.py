@@ -236,6 +236,17 @@ def test_a_buyer_who_wants_no_mails_removes_the_address_and_gives_another_later(
     assert buyer.email == "first@example.com"
 
 
+def test_a_changed_password_ends_the_other_sessions_and_a_mail_says_so(client: Client, buyer: User) -> None:
+    confirmed(buyer, "buyer@example.com")
+    elsewhere = Client()
+    for browser in (client, elsewhere):
+        sign_in(browser, login="buyer", password="buyer-password")
+    form = {"oldpassword": "buyer-password", "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post("/accounts/password/change/", form)["Location"] == "/accounts/"
+    assert [is_signed_in(browser) for browser in (client, elsewhere)] == [True, False]
+    assert one_mail().subject == "Your password was changed"
+
+
 @pytest.mark.django_db(transaction=True)  # it is written after the commit
 def test_a_mail_says_that_the_second_factor_is_on_or_off(client: Client, shop_manager: User) -> None:
     confirmed(shop_manager, "manager@example.com")

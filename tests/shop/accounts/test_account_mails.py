@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from html import unescape
 from itertools import product
+from unittest.mock import Mock
 
 import pytest
 from allauth.account.adapter import get_adapter
@@ -20,7 +21,7 @@ from orders import tasks
 from shop.accounts import mail_queue
 from shop.accounts.mail_texts import CHANGED_BY_STAFF, MAIL_TEXTS, account_message
 from shop.local.ports import free_port
-from shop.mails.outgoing_mail import subject_line
+from shop.mails.outgoing_mail import Delivery, subject_line
 from shop.models import AccountMail
 from tests.orders.mails.mail_server import mail_server
 from tests.steps.accounts import confirmed, sign_up
@@ -75,6 +76,16 @@ def test_a_mail_says_the_same_as_text_and_as_html(buyer: User) -> None:
         assert html.count('class="button"') == (template_prefix != CHANGED_BY_STAFF), template_prefix
         assert ":" not in text.splitlines()
         assert "\n\n\n" not in text
+
+
+def test_an_attempt_that_did_not_happen_is_not_counted_below_zero(client: Client) -> None:
+    sign_up(client)
+    claimed = mail_queue.claim_next()
+    assert claimed is not None
+    AccountMail.objects.update(attempts=0)
+    server_away = Mock(**{"open.side_effect": ConnectionRefusedError("away")})
+    assert mail_queue.deliver(claimed, server_away) is Delivery.NO_ANSWER
+    assert AccountMail.objects.get().attempts == 0
 
 
 def test_a_mail_server_that_is_away_is_not_noticed_by_who_signs_up(client: Client, settings: Settings) -> None:

@@ -153,9 +153,11 @@ def test_a_token_is_shown_once_and_opens_the_api(as_buyer: Client) -> None:
 
 
 def test_addresses_and_tokens_of_somebody_else_are_not_there(client: Client, buyer: User, stranger: User) -> None:
-    saved(buyer, is_default=True)
+    address = saved(buyer, is_default=True)
     row, _token = new_token(buyer)
     client.force_login(stranger)
+    for page in ("", "delete/"):
+        assert client.get(f"/accounts/addresses/{address.pk}/{page}").status_code == 404, page
     for sent in ({"digest": row.digest}, {}, {"digest": "\0"}):
         assert client.post("/accounts/tokens/revoke/", sent).status_code == 404, sent
     assert ApiToken.objects.get() == row

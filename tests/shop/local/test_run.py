@@ -21,6 +21,7 @@ import pytest
 
 import shop.local.run as run_module
 from shop.configuration.redis_address import StoreKind
+from shop.local.directory_lock import lock_directory
 from shop.local.environment import SERVER_URLS, BadEnvironment, last_store, read_settings, write_environment
 from shop.local.ports import free_port
 from shop.local.shop_processes import processes
@@ -191,6 +192,15 @@ def test_a_taken_port_is_named_before_anything_starts(
     said = f"Port {port} is in use by another program. Choose a free one, for example: PORT={port + 1} make run\n"
     assert capsys.readouterr().err == said
     assert not (tmp_path / "stampede" / "postgres").exists()
+
+
+def test_a_second_run_in_the_same_directory_says_who_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_module, "_supervise", Mock(return_value=0))
+    with lock_directory(directory=tmp_path):
+        assert refused(tmp_path, monkeypatch) == 1
+    assert f"in use by process {os.getpid()}" in capsys.readouterr().err
 
 
 def test_files_that_it_may_not_write_are_named_with_their_owner(

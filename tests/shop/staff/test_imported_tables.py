@@ -295,7 +295,7 @@ class TestFiles:
         assert "UTF-8" in page
         settings.IMPORT_ROWS_MAX = 1
         assert upload(client, PRODUCTS, *rows).context["form"].errors["import_file"]
-        settings.IMPORT_BYTES_MAX = 10
+        settings.IMPORT_ROWS_MAX, settings.IMPORT_BYTES_MAX = 2, 10
         (error,) = upload(client, PRODUCTS, *rows).context["form"].errors["import_file"]
         assert error.startswith("The file may have 10")
 
