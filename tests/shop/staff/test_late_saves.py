@@ -92,6 +92,16 @@ def test_a_late_save_of_a_product_neither_lowers_the_price_nor_sells_a_variant_t
     assert (product.description, product.search_words) == ("From Hangzhou", "tea leaves")
 
 
+def test_where_both_changed_only_the_same_field_the_late_one_is_asked_and_keeps_what_they_typed(
+    client: Client, colleague: Client, product: Product
+) -> None:
+    mine = shown_page(product, price_minor="120.00") | seen_on(client, product)
+    colleague.post(admin_page(product), shown_page(product, price_minor="129.00"))
+    late = client.post(admin_page(product), mine)
+    assert ("employee", "Price", "99.00 CNY", "129.00 CNY") in said_again(late)
+    assert shown_on(late, "price_minor", row=0) == "120.00"
+
+
 def test_staff_who_work_alone_save_a_page_twice_and_again_after_going_back(
     client: Client, product: Product, shop_manager: User
 ) -> None:
