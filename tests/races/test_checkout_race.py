@@ -25,7 +25,7 @@ from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CARTS = int(os.environ.get("CHECKOUT_RACES", "60"))
+CARTS = int(os.environ.get("CHECKOUT_RACES", "150"))
 LAST_UNITS = int(os.environ.get("LAST_UNIT_RACES", "8"))
 THREADS = 20
 
