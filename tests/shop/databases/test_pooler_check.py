@@ -8,11 +8,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from django.core.checks import CheckMessage
+from django.core.checks import CheckMessage, run_checks
 from django.db import connection
 
 from shop.configuration.database_connections import SESSION_TIMEOUTS
-from shop.databases.pooler_check import check_pooler
 from tests.other_database import own_url, shop_on
 from tests.own_pooler import OwnPooler, running_pooler
 
@@ -49,7 +48,7 @@ def as_role(url: str, role: str) -> str:
 
 def found(*, url: str, direct_url: str) -> list[CheckMessage]:
     with shop_on(url, direct_url=direct_url):
-        return check_pooler()
+        return run_checks(tags=["pooler"], include_deployment_checks=True)
 
 
 def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: OwnPooler, role: str) -> None:
