@@ -174,6 +174,9 @@ def test_buyers_whose_counts_differ_are_named_with_both_figures(checked_item: Ch
     found = item_state.buyers_that_differ(item_id=ITEM_ID, totals=totals, count_max=10)
     assert found == [("10", 0, 1), ("7", 2, 3), ("8", 2, 1)]
     assert len(item_state.buyers_that_differ(item_id=ITEM_ID, totals=totals, count_max=2)) == 2
+    checked_item.client.hset(checked_item.keys.buyers, "9", "many")
+    totals = item_state.totals(item_id=ITEM_ID)
+    assert (totals.malformed, totals.consistent) == (["9"], False)
 
 
 def test_counts_that_differ_in_opposite_directions_do_not_make_up_for_each_other() -> None:
@@ -219,8 +222,8 @@ def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(checked_item:
         totals = item_state.totals(item_id=ITEM_ID)
         assert totals.malformed == [str(damaged)]
         assert not totals.consistent
-        found = item_state.find_holds(item_id=ITEM_ID, reservation_ids=[damaged, whole, checked_item.new_id()])
-        assert [one and (one.state, one.buyer_id, one.units) for one in found] == [None, ("held", 8, 1), None]
+        found = item_state.find_holds(item_id=ITEM_ID, reservation_ids=[whole, damaged, checked_item.new_id()])
+        assert [one and (one.state, one.buyer_id, one.units) for one in found] == [("held", 8, 1), None, None]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[]) == []
 
 

@@ -86,9 +86,10 @@ def test_a_lost_item_and_a_lost_store_are_unavailable(item: SaleItem, store: Any
     assert live(item)["availability"] == "unavailable"
     body = APIClient().get(f"/api/v1/sales/{item.sale_id}/live/").json()
     assert [figures["availability"] for figures in body["items"]] == ["unavailable"]
+    assert 2_000 <= body["poll_after_ms"] <= 2_500
 
 
-def test_a_page_asks_slowly_until_shortly_before_the_opening(product: Product, store: Any) -> None:
+def test_a_page_asks_slowly_until_shortly_before_the_opening_and_after_the_end(product: Product, store: Any) -> None:
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
     for opens_in_seconds, least_ms, most_ms in (
         (3600, 10_000, 12_500),
@@ -98,6 +99,9 @@ def test_a_page_asks_slowly_until_shortly_before_the_opening(product: Product, s
     ):
         store.hset(keys_of(item.pk).item, "opens_ms", now_ms() + opens_in_seconds * 1000)
         assert least_ms <= live(item)["poll_after_ms"] <= most_ms, opens_in_seconds
+    # After the end too.
+    store.hset(keys_of(item.pk).item, mapping={"opens_ms": now_ms() - 2000, "closes_ms": now_ms() - 1000})
+    assert 10_000 <= live(item)["poll_after_ms"] <= 12_500
 
 
 def test_sales_are_listed_by_phase_and_drafts_are_not(product: Product) -> None:

@@ -231,6 +231,7 @@ def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: 
 @pytest.mark.parametrize(
     ("kinds", "word"),
     [
+        ([Kind.PAUSE], Outcome.PAUSED),
         ([Kind.PAUSE_ITEM], Outcome.PAUSED),
         ([Kind.END_NOW], Outcome.CLOSED),
         ([Kind.PAUSE, Kind.RESUME], Outcome.RESERVED),

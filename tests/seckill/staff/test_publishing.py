@@ -92,6 +92,14 @@ def test_up_to_80_per_cent_off_is_usual(as_manager: Client, product: Product) ->
         assert bool(as_manager.get(publish_page(draft.sale)).context["risks"]) == asks, price_minor
 
 
+def test_more_units_than_the_stock_cannot_be_published(as_manager: Client, product: Product) -> None:
+    draft = make_item(product, quantity=1_000_001, published=False)
+    page = text_of(as_manager, publish_page(draft.sale))
+    assert "The sale has 1000001 units of “Longjing tea”, but only 1000000 are in stock." in page
+    confirm_and_publish(as_manager, draft.sale)
+    assert not Sale.objects.get().is_published
+
+
 def test_publishing_saves_what_was_typed_before(as_manager: Client, draft: SaleItem) -> None:
     form = form_of(draft.sale, row_of_saved(draft, price_minor="55.00", quantity=7))
     page = admin_page(draft.sale)
