@@ -173,8 +173,9 @@ def test_a_paused_sale_cannot_be_resumed_on_a_weak_store(own: OwnStore, product:
     item = make_item(product)
     paused = change(item, SaleChange.Kind.PAUSE, reason="The server moves")
     own.client.config_set("appendfsync", "everysec")
-    with pytest.raises(CannotChange, match="Set appendfsync always"):
-        change(item, SaleChange.Kind.RESUME, reason="It has moved")
+    for kind in (SaleChange.Kind.RESUME_ITEM, SaleChange.Kind.RESUME):
+        with pytest.raises(CannotChange, match="Set appendfsync always"):
+            change(item, kind, reason="It has moved")
     assert list(SaleChange.objects.all()) == [paused]
     own.client.config_set("appendfsync", "always")
     change(item, SaleChange.Kind.RESUME, reason="It has moved")
