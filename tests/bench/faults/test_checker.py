@@ -105,7 +105,8 @@ COUNTED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "a yes without an order": ({"orders": [order(ANN)]}, {"told_yes": 2, "kept": 1, "lost": 1}),
     "a rejected order": ({"orders": [order(ANN), order(BEN, status="rejected")]}, {"lost": 1}),
     "other units": ({"orders": [order(ANN), order(BEN, units=2)]}, {"lost": 1}),
-    "another buyer": ({"orders": [order(ANN), order(BEN, buyer_id=1)]}, {"lost": 1}),
+    # The expired order does not count for the limit of the buyer whom it has.
+    "another buyer": ({"orders": [order(ANN), order(BEN, buyer_id=1)]}, {"lost": 1, "duplicated": 0}),
     "an order that cannot be paid": ({"orders": [order(ANN), order(BEN, payable=False)]}, {"lost": 1}),
     "two orders of one pass": ({"orders": [order(ANN), order(BEN), order(BEN)]}, {"duplicated": 1}),
     "an order paid twice": ({"orders": [order(ANN, captures=2), order(BEN)]}, {"duplicated": 1}),
@@ -115,6 +116,10 @@ COUNTED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     ),
     "a second yes with another id": (
         {"events": [*EVENTS, replace(said(ANN, "reserved", units=2)[1], id_in_answer="another")]},
+        {"duplicated": 1},
+    ),
+    "the only yes with another id": (
+        {"events": [replace(event, id_in_answer="another") if event.is_yes else event for event in EVENTS[:2]]},
         {"duplicated": 1},
     ),
     "a buyer above the limit": (
@@ -160,10 +165,18 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
     "taken": ({"orders": [order(ANN), order(BEN), order(CID)]}, "between taken and the live orders"),
     "hold without order": ({"holds": {**SNAPSHOT.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
     "hold differs": ({"holds": {**SNAPSHOT.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders do not match their holds"),
+    "awaiting payment without a hold": (
+        {"orders": [order(ANN), order(BEN, status="awaiting_payment")]},
+        "1 orders do not match their holds",
+    ),
     "hold missing": ({"holds": {BEN: SNAPSHOT.holds[BEN]}}, "orders do not match their holds"),
     "pass that nobody used": (
         {"events": [event for event in EVENTS if event.reservation_id != BEN]},
         "passes that were never used",
+    ),
+    "no answer of the shop": (
+        {"events": [*EVENTS, *said(CID, "http_404", status=404)]},
+        "1 answers were neither a yes nor a refusal by the shop",
     ),
     "sold out": (
         {"events": [*EVENTS, *said(CID, "sold_out", status=410)]},

@@ -1,12 +1,17 @@
 """What is counted as oversold, unsold and falsely refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench.lab.buyers.calls import REFUSED, SOLD, Result, Setting, calls_of
+from bench.lab.fault_runs import is_unexpected
 from bench.lab.measures import false_refusals, measured, unsold
 from bench.lab.series import in_words, unexpected_flaws
 from bench.percentiles import percentile
+from bench.strategies.all_strategies import ALL, BY_ID
 from bench.strategies.atomic.ledger import Ledger
+from bench.strategies.base.strategy import Fault
 from bench.strategies.counters.get_set import GetSet
 
 
@@ -28,6 +33,7 @@ def test_units_are_unsold_only_if_a_buyer_without_any_asked_for_so_many() -> Non
     sold = result(SOLD, 3, 0.0, 1.0)
     assert unsold([sold, result(REFUSED, 3, 1.0, 2.0)], stock=5) == 0
     assert unsold([sold, result(REFUSED, 2, 1.0, 2.0)], stock=5) == 2
+    assert unsold([sold, *(result(REFUSED, units, 1.0, 2.0) for units in (3, 2))], stock=5) == 2
     assert unsold([sold], stock=5) == 0
 
 
@@ -49,4 +55,38 @@ def test_the_seed_decides_how_much_each_buyer_asks_for() -> None:
 def test_percentiles_are_values_that_occurred() -> None:
     hundred = [float(number) for number in range(1, 101)]
     assert (percentile(hundred, 0.5), percentile(hundred, 0.99), percentile([7.0], 0.99)) == (50.0, 99.0, 7.0)
+    assert percentile([1.0, 2.0, 3.0], 0.5) == 2.0
     assert percentile([], 0.5) == 0.0
+
+
+def test_the_percentiles_of_a_run_are_of_all_its_calls_in_whatever_order_they_ended() -> None:
+    results = [result(SOLD, 1, 0.0, number / 1000) for number in range(100, 0, -1)]
+    measures = measured(strategy="any", stock=100, seed=1, results=results, counters=None, believed_left=0, stuck=False)
+    assert (measures.p50_ms, measures.p95_ms, measures.p99_ms) == pytest.approx((50.0, 95.0, 99.0))
+
+
+def test_what_is_a_flaw_depends_on_what_a_strategy_promises() -> None:
+    results = [result(SOLD, 1, 0.0, 1.0)]
+    measures = measured(strategy="any", stock=1, seed=1, results=results, counters=None, believed_left=0, stuck=False)
+    assert unexpected_flaws(BY_ID["pg_skip_locked"], measures) == []
+    # Where buyers want several units, those of a strategy that skips locked rows may be refused.
+    refusing = replace(measures, false_refusals=1, unsold=1, units_max=3)
+    assert unexpected_flaws(BY_ID["pg_skip_locked"], refusing) == []
+    for strategy, units_max in (("pg_row_lock", 3), ("pg_skip_locked", 1)):
+        flaws = unexpected_flaws(BY_ID[strategy], replace(refusing, units_max=units_max))
+        assert flaws == ["false refusals", "unsold"], strategy
+    assert unexpected_flaws(Ledger, replace(measures, stuck=True, errors=1)) == ["stuck", "errors"]
+    # Faults that it is expected to survive excuse nothing, but a store that lost its data has nothing left to sell.
+    assert is_unexpected(Ledger, Fault.PAUSED, oversold=1, unsold=0, stuck=False)
+    assert is_unexpected(Ledger, Fault.KILLED, oversold=0, unsold=1, stuck=False)
+    assert is_unexpected(Ledger, Fault.KILLED, oversold=0, unsold=0, stuck=True)
+    assert not is_unexpected(Ledger, Fault.STORE_LOST, oversold=0, unsold=1, stuck=True)
+    careful = next(kind for kind in ALL if kind.never_oversells and not kind.correct)
+    assert unexpected_flaws(careful, replace(measures, oversold=1)) == ["oversold"]
+
+
+def test_every_lock_and_every_way_of_giving_units_back_may_lose_units_to_a_killed_buyer() -> None:
+    """One of each kind is killed in test_lab_runs.py."""
+    locks = {kind for kind in ALL if kind.id.startswith(("set_nx", "setnx", "getset", "lua_lock", "redisson"))}
+    giving_back = {BY_ID[name] for name in ("decr_then_rollback", "overflow_check", "decrby_refund")}
+    assert {kind.id for kind in ALL if Fault.KILLED in kind.breaks_under} == {kind.id for kind in locks | giving_back}

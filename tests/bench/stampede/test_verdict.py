@@ -151,6 +151,8 @@ def test_a_shop_that_kept_its_promises(run: DirectRun, buyer: User, rival: User)
     assert (verdict.left, verdict.unsold, verdict.seconds_to_sell_out) == (3, None, None)
     assert (verdict.seconds_to_last_order, verdict.p50_ms) == (2.5, 10.0)
     assert "Each of the 2 yeses is an order" in report.summary(verdict)
+    for wrong in (replace(verdict, oversold=1), replace(verdict, lost=1), replace(verdict, duplicated=1)):
+        assert not wrong.kept
     assert (verdict.told_unavailable, verdict.seconds_unavailable) == (0, None)
     assert "unavailable" not in shown(verdict)
     assert "By item" not in shown(verdict)
@@ -310,6 +312,8 @@ def test_buyers_who_are_told_no_though_units_were_never_reserved_or_the_sale_was
     # It has come to its end meanwhile.
     run.item.sale.closes_at = timezone.now()
     assert run.verdict().kept
+    run.heard(refused, outcome="paused")
+    assert not run.verdict().kept
 
 
 def test_units_that_came_back_and_fewer_units_than_were_asked_for_make_no_false_refusal(

@@ -17,7 +17,8 @@ from bench.measure.durability import price_table, rounds
 from bench.measure.durability.disk import Disk, NoSlowDisk, build_library
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
-from bench.measure.durability.rounds import Round, RoundFailed, check_slowed, wait_for_kill_time
+from bench.measure.durability.reserving_process import Answers, Confirmation
+from bench.measure.durability.rounds import Round, RoundFailed, check_slowed, figures_of, wait_for_kill_time
 from tests.processes import command_line
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -127,6 +128,19 @@ def test_without_a_compiler_the_list_says_what_it_lacks(tmp_path: Path, monkeypa
     said = price_table.markdown_of(prices, [], measured_on=MEASURED_ON, why_not_slowed="there is no C compiler")
     assert "| always | as it is | – | 0.40 ms | 8,000 | 2.0 ms | 15.0 ms | 0 | 24,000 | 0 | – |" in said
     assert "No slowed disk, and no power cuts: there is no C compiler." in said
+
+
+def test_the_figures_of_a_round_are_those_of_the_measured_seconds_and_every_yes_counts_as_confirmed() -> None:
+    # The slowest came first, and two before and after the measurement.
+    took_ms = [*range(100, 0, -1), 900, 900]
+    at_s = [*(1 + number / 100 for number in range(100)), 0.9, 2.0]
+    confirmed = [Confirmation(str(at), at, took / 1000) for at, took in zip(at_s, took_ms, strict=True)]
+    answers = Answers(confirmed=confirmed, unanswered=[0.5, 1.5, 2.0])
+    found = figures_of([Confirmation("alone", 0.1, 0.002)], answers, started_s=1.0, ended_s=2.0)
+    assert (found.p50_ms, found.p99_ms, found.alone_ms) == pytest.approx((50.0, 99.0, 2.0))
+    assert (found.reservations_per_second, found.unanswered, found.confirmed) == (100, 1, 103)
+    with pytest.raises(RoundFailed, match="Fewer than two"):
+        figures_of(confirmed, answers, started_s=0.0, ended_s=0.95)
 
 
 def test_losses_are_given_as_a_range_over_the_rounds() -> None:

@@ -185,6 +185,8 @@ def test_one_wrong_answer_among_many_is_found_and_all_answers_as_expected_are_ri
     assert told_yes(report(above_399=2), refusals_max=2) == 8
     with pytest.raises(WrongAnswer, match="3 of 10 buyers were refused"):
         told_yes(report(above_399=3), refusals_max=2)
+    with pytest.raises(WrongAnswer, match="1 of 10 requests got no answer"):
+        told_yes(report(failed=1), refusals_max=2)
 
 
 def test_lost_and_oversold_orders_are_wrong_answers(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +202,8 @@ def test_lost_and_oversold_orders_are_wrong_answers(item: SaleItem, monkeypatch:
     ):
         with pytest.raises(WrongAnswer, match=message):
             check_sold(item, wrong, told_yes=yes)
+    with pytest.raises(WrongAnswer, match="3 buyers were told yes, but there are 5 orders"):
+        check_sold(item, right, told_yes=3, connections=1)
 
 
 def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
