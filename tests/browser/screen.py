@@ -16,7 +16,7 @@ VIOLATIONS = """() => {
     const rules = Object.fromEntries(slight.map(({ id }) => [id, { enabled: false }]));
     return axe.run({ resultTypes: ["violations"], rules }).then(({ violations }) => violations);
 }"""
-# What alone is another one in the other colour scheme.
+# The one rule whose verdict depends on the colour scheme.
 CONTRAST = """() => axe.run({ resultTypes: ["violations"], runOnly: ["color-contrast"] })
     .then(({ violations }) => violations)"""
 # Half a megabyte: a browser that has it already need not be sent it for each page. It runs when it is called.

@@ -75,7 +75,7 @@ def test_a_late_save_of_a_product_neither_lowers_the_price_nor_sells_a_variant_t
     assert "This page was changed while you had it open, and nothing has been saved yet." in text
     assert "employee</span>" in text
     assert "Please correct" not in text
-    # What one of the two changed is shown, and where both changed a field, what was typed last.
+    # A field that one of the two changed shows that change; a field that both changed shows what was typed last.
     assert (shown_on(late, "description_en"), shown_on(late, "name_en")) == ("From Hangzhou", "Longjing")
     assert shown_on(late, "search_words") == "tea leaves"
     assert 'value="129.00"' in text

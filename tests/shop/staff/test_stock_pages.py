@@ -180,7 +180,7 @@ class TestLowStock:
         assert badge() == ""
         Variant.objects.update(low_stock_at=9)
         assert badge() == "1"
-        # What is not for sale is not low.
+        # A product that is not for sale is not counted as low.
         Product.objects.update(is_active=False)
         assert badge() == ""
 
