@@ -44,9 +44,8 @@ from web.wsgi_request import RawAnswer, call_wsgi, environ_of, headers_of, is_re
 
 log = structlog.get_logger(__name__)
 
-# Of the paths of live figures, and of all calls of a sale.
-LIVE_ENDING = "/live/"
-CALL_ENDINGS = (LIVE_ENDING, "/queue/")
+# Of the paths of live figures and of waiting rooms.
+CALL_ENDINGS = ("/live/", "/queue/")
 
 
 class FrontDoor:
@@ -87,8 +86,8 @@ class FrontDoor:
         try:
             began_s, path, headers = perf_counter(), scope.path, headers_of(scope)
             answer = None
-            if path.endswith(LIVE_ENDING) and (repeated := self._hot_lane.repeated(scope, path, headers)):
-                kind, answer = repeated
+            if path.endswith(CALL_ENDINGS) and (known := self._hot_lane.at_once(scope, path, headers)):
+                kind, answer = known
                 endpoint_seconds.observe(ENDPOINTS[kind], perf_counter() - began_s)
             elif self._shells is not None and may_be_public(path):
                 try:

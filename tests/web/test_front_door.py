@@ -21,7 +21,7 @@ from web.board.answers import BoardAnswers
 from web.bodies import SMALL_BYTES_MAX, bytes_max
 from web.lanes import Lane, LaneFull
 from web.list_answers import ListAnswers
-from web.reservations.calls import LiveQuestion
+from web.reservations.calls import Question
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
@@ -181,7 +181,7 @@ def test_a_body_without_a_length_is_refused_under_http_2_and_not_read_as_empty(
 class JustTold:
     """A gate that has given live figures a moment ago, and nothing else."""
 
-    def repeated(self, question: LiveQuestion) -> RawAnswer:
+    def at_once(self, question: Question) -> RawAnswer:
         return 200, [], f"figures of {question[1]}".encode()
 
 

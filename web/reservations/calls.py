@@ -83,15 +83,16 @@ ENDPOINTS = {
 
 # The values on which headers and language of an answer depend (`context_of`).
 Context = tuple[str | None, ...]
-# A question for live figures: its kind, the item or sale, the context, and the figures that the caller has.
-LiveQuestion = tuple[Kind, int, Context, str | None]
+# A question for live figures or for a place: its kind, the item or sale, the context, and the ETag of the figures that
+# the caller has, or the token.
+Question = tuple[Kind, int, Context, str | PlaceToken | None]
 
 
 @dataclass(slots=True)
 class OrdinaryCall:
     """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE, PLACE and ME, 0 for no sale.
 
-    A reservation has `pass_` and `units`, a question for a place in a waiting room its token.
+    A reservation has `pass_` and `units`.
     `context` has all values that the middleware reads: calls with the same context get the same headers and language.
     Calls that need a signed-in caller have the `scope`, whose headers identify the caller.
     """
@@ -104,7 +105,6 @@ class OrdinaryCall:
     units: int = 0
     reservation_id: UUID | None = None
     scope: Any = None
-    place: PlaceToken | None = None
 
 
 def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> OrdinaryCall | None:
@@ -126,19 +126,22 @@ def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> Or
         fine = who and is_json(headers, body) and read_units(body) == 0
         return OrdinaryCall(kind, object_id, (*context, who), scope=scope) if fine else None
     if kind is Kind.PLACE:
-        place = None if body else read_place(headers)
-        fits = place is not None and place.sale_id == object_id
-        return OrdinaryCall(kind, object_id, context, place=place) if fits else None
+        fine = not body and read_place(headers, sale_id=object_id)
+        return OrdinaryCall(kind, object_id, context) if fine else None
     return None if body else OrdinaryCall(kind, object_id, context, headers.get("if-none-match"))
 
 
-def read_live_question(scope: Any, path: str, headers: dict[str, str]) -> LiveQuestion | None:
-    """What an ordinary call without a body asks; None if it does not ask for live figures."""
+def read_question(scope: Any, path: str, headers: dict[str, str]) -> Question | None:
+    """What an ordinary call without a body asks; None if it asks neither for live figures nor for a place."""
     asked = item_call_at(path) if len(path) <= ITEM_CALL_LENGTH_MAX else None
     kind = asked[0].get(scope.method) if asked else None
-    if asked is None or kind not in LIVE_KINDS or "content-length" in headers or not is_ordinary(scope, headers):
+    if asked is None or kind is None or "content-length" in headers or not is_ordinary(scope, headers):
         return None
-    return kind, asked[1], context_of(scope, headers), headers.get("if-none-match")
+    object_id = asked[1]
+    if kind in LIVE_KINDS:
+        return kind, object_id, context_of(scope, headers), headers.get("if-none-match")
+    place = read_place(headers, sale_id=object_id) if kind is Kind.PLACE else None
+    return (kind, object_id, context_of(scope, headers), place) if place else None
 
 
 def read_reservation_call(item_id: int, headers: dict[str, str], context: Context, body: bytes) -> OrdinaryCall | None:
@@ -230,15 +233,16 @@ def read_pass(authorization: str) -> passes.Pass | None:
         return None
 
 
-def read_place(headers: dict[str, str]) -> PlaceToken | None:
-    """The token of a place in a waiting room, if it is valid."""
+def read_place(headers: dict[str, str], *, sale_id: int) -> PlaceToken | None:
+    """The token of a place in the sale's waiting room, if it is valid."""
     scheme, _space, text = headers.get("authorization", "").partition(" ")
     if scheme != "Place" or len(text) > place_tokens.LENGTH_MAX or headers.get("accept") not in ACCEPT:
         return None
     try:
-        return known_place(text)
+        place = known_place(text)
     except PlaceInvalid:
         return None
+    return place if place.sale_id == sale_id else None
 
 
 class PlaceInvalid(Exception):

@@ -24,8 +24,9 @@ from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.phase import Phase
 from seckill.store.portions import Clock
+from seckill.waiting_room.place_tokens import PlaceToken
 from shop.times.timestamps import now_ms
-from web.reservations.calls import LIVE_KINDS, OF_SIGNED_IN, Kind, LiveQuestion, OrdinaryCall
+from web.reservations.calls import LIVE_KINDS, OF_SIGNED_IN, Kind, OrdinaryCall, Question
 from web.reservations.headers import (
     LIVE,
     NOT_MODIFIED,
@@ -102,7 +103,7 @@ class Gate:
         self._offered: dict[int, Offered] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
         # The answers to questions for live figures, and until when.
-        self._repeated: dict[LiveQuestion, tuple[float, RawAnswer]] = {}
+        self._repeated: dict[Question, tuple[float, RawAnswer]] = {}
 
     def watch(self, item_ids: Sequence[int]) -> None:
         """Read these items before the first call for them."""
@@ -113,8 +114,13 @@ class Gate:
         """Whether there is a recent snapshot of each, or the store is known to be away."""
         return all(self._snapshots.find(item_id) is not None for item_id in item_ids)
 
-    def repeated(self, question: LiveQuestion) -> RawAnswer | None:
-        """The answer that somebody else got to this question a moment ago: half of the work of `answer`."""
+    def at_once(self, question: Question) -> RawAnswer | None:
+        """A place; or the figures that somebody else got a moment ago, for half of the work of `answer`."""
+        if isinstance(place := question[3], PlaceToken):
+            known = self._views.find(question[2])
+            template = known.templates.get((Kind.PLACE, LIVE)) if known else None
+            body = self._rooms.answer(place) if template else None
+            return answer_with(template, body) if template and body else None
         kept = self._repeated.get(question)
         if kept is None or self._snapshots.clock_s() >= kept[0]:
             return None
@@ -124,15 +130,11 @@ class Gate:
 
     def answer(self, call: OrdinaryCall) -> RawAnswer | None:
         """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
-        known = self._views.find(call)
+        known = self._views.find(call.context)
         if known is None:
             return None
         if call.pass_ is not None:
             return self._refuse(call.object_id, call.pass_, language=known.language, templates=known.templates)
-        if call.place is not None:
-            template = known.templates.get((Kind.PLACE, LIVE))
-            body = self._rooms.answer(call.place) if template else None
-            return answer_with(template, body) if template and body else None
         return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
 
     def must_ask(self, call: OrdinaryCall) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from seckill.outcomes import Outcome
 from shop.http.problems import CONTENT_TYPE
 from shop.http.request_log import HEADER as REQUEST_ID
-from web.reservations.calls import OF_SIGNED_IN, Kind, OrdinaryCall
+from web.reservations.calls import OF_SIGNED_IN, Context, Kind, OrdinaryCall
 from web.wsgi_request import RawAnswer
 
 # Their values differ between answers of one template.
@@ -100,11 +100,11 @@ class ViewAnswers:
     """Used by the event loop and by many threads. Entries are replaced as a whole, so no thread sees half of one."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str | None, ...], LearntHeaders] = {}
+        self._known: dict[Context, LearntHeaders] = {}
         self._templates: dict[HeaderTemplate, HeaderTemplate] = {}
 
-    def find(self, call: OrdinaryCall) -> LearntHeaders | None:
-        return self._known.get(call.context)
+    def find(self, context: Context) -> LearntHeaders | None:
+        return self._known.get(context)
 
     def learn(self, call: OrdinaryCall, answer: RawAnswer) -> None:
         """Remember the template of a view's answer to the call."""
@@ -125,7 +125,7 @@ class ViewAnswers:
         self._known[call.context] = LearntHeaders(language, {**known.templates, (call.kind, word): template})
 
 
-def is_long(context: tuple[str | None, ...]) -> bool:
+def is_long(context: Context) -> bool:
     """Whether the context is too long to be remembered."""
     return len("".join(filter(None, context))) > CONTEXT_LENGTH_MAX
 

@@ -25,7 +25,7 @@ from seckill.passes.passes import Pass
 from seckill.reservation import ACCEPTED, reserve_in_pipeline
 from seckill.store.pipeline.asking import Pipelines, ServerNotKnown
 from shop.background.faults import Faults
-from web.reservations.calls import Kind, OrdinaryCall, read_call, read_live_question
+from web.reservations.calls import Kind, OrdinaryCall, read_call, read_question
 from web.reservations.gate import Gate
 from web.reservations.headers import GIVEN, HeaderTemplate, ViewAnswers, answer_of
 from web.reservations.signed_in import SignedInCalls
@@ -60,16 +60,16 @@ class HotLane:
             self._faults.report("call_not_read")
             return None
 
-    def repeated(self, scope: Any, path: str, headers: dict[str, str]) -> tuple[Kind, RawAnswer] | None:
-        """The live figures that somebody else who asked the same got a moment ago. Most calls of a crowd.
+    def at_once(self, scope: Any, path: str, headers: dict[str, str]) -> tuple[Kind, RawAnswer] | None:
+        """A place, or the live figures that somebody else who asked the same got a moment ago. Most calls of a crowd.
 
         So nothing else is made of such a call.
         """
         if self._gate is None:
             return None
         try:
-            question = read_live_question(scope, path, headers)
-            answer = self._gate.repeated(question) if question else None
+            question = read_question(scope, path, headers)
+            answer = self._gate.at_once(question) if question else None
             return (question[0], answer) if question and answer else None
         except Exception:
             self._faults.report("gate_failed")
@@ -91,7 +91,7 @@ class HotLane:
 
     async def ask(self, call: OrdinaryCall) -> RawAnswer | None:
         """The reservation store's answer to a call with a pass. A view asked afterwards may repeat what was done."""
-        known = self._views.find(call) if call.pass_ is not None and not self._is_off else None
+        known = self._views.find(call.context) if call.pass_ is not None and not self._is_off else None
         # Reserve only if the headers for a yes are known: the view, asked afterwards, would answer `already_reserved`.
         if known is None or call.pass_ is None or (Kind.RESERVATION, Outcome.RESERVED) not in known.templates:
             return None
@@ -113,7 +113,7 @@ class HotLane:
         if call.pass_ is not None:
             return None
         try:
-            known = None if self._is_off else self._views.find(call)
+            known = None if self._is_off else self._views.find(call.context)
             # Without a template, no view has answered such a call yet: this one is for the view.
             template = known.templates.get((call.kind, GIVEN)) if known else None
             if known is None or template is None:

@@ -17,7 +17,7 @@ from seckill.live.answer_counts import AnswerCounts
 from seckill.store.client import StoreUnreachable
 from shop.http.request_log import HEADER as REQUEST_ID
 from web.reservations import calls
-from web.reservations.calls import LiveQuestion, OrdinaryCall
+from web.reservations.calls import Kind, OrdinaryCall, Question
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers, is_long
 from web.reservations.rooms import Rooms
@@ -95,8 +95,8 @@ def read_call(scope: Scope, body: bytes = b"") -> OrdinaryCall | None:
     return calls.read_call(scope, scope.path, headers_of(scope), body)  # type: ignore[arg-type]
 
 
-def read_live_question(scope: Scope, body: bytes = b"") -> LiveQuestion | None:
-    return None if body else calls.read_live_question(scope, scope.path, headers_of(scope))  # type: ignore[arg-type]
+def read_question(scope: Scope, body: bytes = b"") -> Question | None:
+    return None if body else calls.read_question(scope, scope.path, headers_of(scope))  # type: ignore[arg-type]
 
 
 class RoomsByHand(Rooms):
@@ -126,15 +126,16 @@ class Shadow:
         self.views.learn(call, view)
         self.held_back_seconds = self.gate.learn(call, view)
         self.snapshots.refresh_all(times=2)
-        answer = self.gate.answer(call)
+        question = read_question(scope, body)
+        asks_place = question is not None and call.kind is Kind.PLACE
+        answer = self.gate.at_once(question) if question and asks_place else self.gate.answer(call)
         self.answered.append(answer is not None)
         if answer is not None:
             # That of the call from which the gate has learnt would be a wrong one.
             assert REQUEST_ID not in dict(answer[1])
             assert without_times(answer) == without_times(view)
             assert dict(answer[1])["Content-Length"] == str(len(answer[2]))
-            question = read_live_question(scope, body)
-            assert question is None or self.gate.repeated(question) is answer
+            assert question is None or asks_place or self.gate.at_once(question) is answer
         else:
             assert not any(f'"code": "{word}"'.encode() in view[2] for word in self.certain(call))
 

@@ -23,7 +23,7 @@ from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 from tests.steps.store import store_away
 from tests.web.reservations.lane import asks_units
-from tests.web.reservations.shadow import Scope, Shadow, read_call, read_live_question, scope_of
+from tests.web.reservations.shadow import Scope, Shadow, read_call, read_question, scope_of
 from web.reservations.calls import OrdinaryCall
 from web.reservations.gate import OFFERED_REMEMBERED_SECONDS, RENDERED_SECONDS, SALE_REMEMBERED_SECONDS
 from web.reservations.snapshots import ASKED_SECONDS
@@ -263,13 +263,13 @@ def known_call(item: SaleItem) -> OrdinaryCall:
 def test_the_same_question_gets_the_same_figures_for_a_hundredth_of_a_second(product: Product, shadow: Shadow) -> None:
     call = known_call(make_item(product))
     scope = Scope("GET", f"/api/v1/sales/{call.object_id}/live/")
-    question = read_live_question(scope)
+    question = read_question(scope)
     assert question is not None
     shadow.snapshots.refresh_all()
-    assert shadow.gate.repeated(question) is None
+    assert shadow.gate.at_once(question) is None
     answer = shadow.gate.answer(call)
     counted = waiting_pages._second(call.object_id).calls
-    assert shadow.gate.repeated(question) is answer is not None
+    assert shadow.gate.at_once(question) is answer is not None
     # Pages that wait for the opening are still counted.
     assert waiting_pages._second(call.object_id).calls == counted + 1
     # Other questions: with a body, in another language, with figures that the caller has, by another host.
@@ -280,15 +280,15 @@ def test_the_same_question_gets_the_same_figures_for_a_hundredth_of_a_second(pro
         {"scheme": "https"},
     ]
     for other in others:
-        asked = read_live_question(replace(scope, **other))
+        asked = read_question(replace(scope, **other))
         assert asked is not None
-        assert shadow.gate.repeated(asked) is None
+        assert shadow.gate.at_once(asked) is None
     unusual = ({"content-length": "1"}, {"range": "bytes=0-1"}, {"accept": "application/json; indent=4"})
-    assert not any(read_live_question(replace(scope, headers=headers)) for headers in unusual)
-    assert read_live_question(replace(scope, query_string="a=1")) is None
-    assert read_live_question(replace(scope, method="POST")) is None
+    assert not any(read_question(replace(scope, headers=headers)) for headers in unusual)
+    assert read_question(replace(scope, query_string="a=1")) is None
+    assert read_question(replace(scope, method="POST")) is None
     shadow.snapshots.clock.now_s += RENDERED_SECONDS
-    assert shadow.gate.repeated(question) is None
+    assert shadow.gate.at_once(question) is None
 
 
 def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:
