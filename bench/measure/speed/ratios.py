@@ -63,10 +63,18 @@ class Verdict:
     reached: bool | None
 
 
+BARE = {
+    "rsgi-hello": "bare RSGI hello",
+    "rsgi-post": "bare RSGI POST",
+    "wsgi-hello": "bare WSGI hello",
+    "rsgi-figures": "bare RSGI answer as heavy as live figures",
+    "rsgi-page": "bare RSGI answer as heavy as a page",
+}
+
+
 def beside_bare(title: str, part: str, *, bound: float | None, other: str = "rsgi-hello") -> Target:
     """The rate of a part beside that of a server that answers over the same interface and does nothing."""
-    name = {"rsgi-hello": "bare RSGI hello", "rsgi-post": "bare RSGI POST", "wsgi-hello": "bare WSGI hello"}[other]
-    return Target(title=f"{title} ÷ {name}", part=part, other=other, figure=per_second, bound=bound)
+    return Target(title=f"{title} ÷ {BARE[other]}", part=part, other=other, figure=per_second, bound=bound)
 
 
 def within(title: str, part: str, name: str, unit: str, bound: float, *, strict: bool = False) -> Target:
@@ -181,6 +189,11 @@ TARGETS = (
     reaches("reserve.lua on three primaries ÷ on one, by a pipelined client", "cluster", "pipelined_ratio", 2.5),
     # What the interface costs: no answer over RSGI is faster than its hello.
     beside_bare("bare RSGI hello", "rsgi-hello", bound=None, other="wsgi-hello"),
+    # What headers and bytes cost: no live figures and no page are faster than a bare answer that is as heavy.
+    beside_bare(BARE["rsgi-figures"], "rsgi-figures", bound=None),
+    beside_bare(BARE["rsgi-page"], "rsgi-page", bound=None),
+    beside_bare("live", "live", bound=None, other="rsgi-figures"),
+    beside_bare("home", "home", bound=None, other="rsgi-page"),
 )
 
 

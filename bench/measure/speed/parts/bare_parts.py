@@ -59,6 +59,8 @@ def beside_reservations(*, name_ending: str = "", title_ending: str = "", connec
 PARTS = (
     bare("wsgi-hello", "bare WSGI hello", Ask(path="/"), server=WSGI_HELLO),
     bare("rsgi-hello", "bare RSGI hello", Ask(path="/"), server=RSGI_HELLO),
+    bare("rsgi-figures", "bare RSGI answer as heavy as live figures", Ask(path="/figures/"), server=RSGI_HELLO),
+    bare("rsgi-page", "bare RSGI answer as heavy as a page", Ask(path="/page/"), server=RSGI_HELLO),
     bare("rsgi-post", "bare RSGI POST", Ask(method="POST", path="/", body=ONE_UNIT), server=RSGI_HELLO),
     bare("django-view", "bare Django view", Ask(path="/hello/"), server=BARE_DJANGO),
     *beside_reservations(),
