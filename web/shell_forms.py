@@ -46,15 +46,14 @@ def page_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) -> S
     digest = values.get("ETag", "").strip('"')
     if not digest:
         return Shell(answer, answer, answer, answer, "", rendered_s, ask_again_s)
-    rest = [(name, value) for name, value in headers if name not in ("ETag", "Content-Length", "Vary")]
+    rest = [(name, value) for name, value in headers if name not in ("ETag", "Vary")]
     rest.append(("Vary", "Accept-Encoding"))
     zipped = gzip.compress(body, compresslevel=5, mtime=0)
     tag, zipped_tag = ("ETag", f'"{digest}"'), ("ETag", f'"{digest}{ZIPPED}"')
-    zipped_headers = [zipped_tag, ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
     known = [("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
     return Shell(
-        plain=(status, [*rest, tag, ("Content-Length", str(len(body)))], body),
-        zipped=(status, [*rest, *zipped_headers], zipped),
+        plain=(status, [*rest, tag], body),
+        zipped=(status, [*rest, zipped_tag, ("Content-Encoding", "gzip")], zipped),
         not_modified=(304, [tag, *known], b""),
         zipped_not_modified=(304, [zipped_tag, *known], b""),
         tag_part=digest,
@@ -73,7 +72,7 @@ def answer_shell(answer: RawAnswer, *, rendered_s: float, ask_again_s: float) ->
     values = dict(headers)
     tag = values["ETag"].removeprefix("W/")
     vary = [name for name in values["Vary"].split(", ") if name != "Accept-Encoding"]
-    of_304 = {"ETag": tag, "Content-Length": "0", "Vary": ", ".join(vary)}
+    of_304 = {"ETag": tag, "Vary": ", ".join(vary)}
     # Django's names the same tag, weak or not.
     not_modified = 304, [(name, of_304.get(name, value)) for name, value in headers if name not in NOT_IN_304], b""
     return Shell(
@@ -94,8 +93,9 @@ def plain_of(answer: RawAnswer) -> RawAnswer:
     if "Content-Encoding" not in values:
         return answer
     text = gzip.decompress(body)
-    of_plain = {"ETag": values["ETag"].removeprefix("W/"), "Content-Length": str(len(text))}
-    return status, [(name, of_plain.get(name, value)) for name, value in headers if name != "Content-Encoding"], text
+    tag = values["ETag"].removeprefix("W/")
+    of_plain = ((name, tag if name == "ETag" else value) for name, value in headers if name != "Content-Encoding")
+    return status, list(of_plain), text
 
 
 def is_for_all(answer: RawAnswer) -> bool:

@@ -56,8 +56,8 @@ RENDERING_THREADS = KNOWN_THREADS + NEW_THREADS
 KNOWN_RENDERINGS_MAX, NEW_RENDERINGS_MAX = 50, 20
 # Of a host name and its port. Answers of the API are kept by it, and Django takes a port of any length.
 HOST_LENGTH_MAX = 253 + len(":65535")
-# These headers belong to one request, so they are not repeated to others.
-OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
+# These headers belong to one request, so they are not repeated to others. The web server writes the length of a body.
+OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID", "Content-Length")
 
 
 # What a visitor asks: method, path, host, headers, query, and the variant of an answer of the API (`variant_of`).

@@ -246,10 +246,9 @@ def test_the_forms_of_a_page(visitors: Visitors, django: Django) -> None:
     assert headers["ETag"] == '"etag1"'
     assert headers["Vary"] == "Accept-Encoding"
     assert headers["Cache-Control"] == "public, max-age=1"
-    assert "X-Request-ID" not in headers
-    assert int(headers["Content-Length"]) == len(plain[2])
+    # The web server writes the length.
+    assert headers.keys().isdisjoint(["X-Request-ID", "Content-Length"])
     assert dict(zipped[1])["Content-Encoding"] == "gzip"
-    assert int(dict(zipped[1])["Content-Length"]) == len(zipped[2])
     assert gzip.decompress(zipped[2]) == plain[2]
     for known, tag in (('"etag1"', "etag1"), ('W/"etag1"', "etag1"), ('"other", "etag1-gzip"', "etag1-gzip")):
         answer = visitors.get(if_none_match=known)

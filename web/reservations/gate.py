@@ -34,7 +34,7 @@ from web.reservations.headers import (
     HeaderTemplate,
     Rendered,
     ViewAnswers,
-    answer_with,
+    answer_of,
 )
 from web.reservations.rooms import Rooms
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
@@ -120,7 +120,7 @@ class Gate:
             known = self._views.find(question[2])
             template = known.templates.get((Kind.PLACE, LIVE)) if known else None
             body = self._rooms.answer(place) if template else None
-            return answer_with(template, body) if template and body else None
+            return answer_of(template, body, {}) if template and body else None
         kept = self._repeated.get(question)
         if kept is None or self._snapshots.clock_s() >= kept[0]:
             return None

@@ -15,7 +15,9 @@ from web.reservations.calls import OF_SIGNED_IN, Context, Kind, OrdinaryCall
 from web.wsgi_request import RawAnswer
 
 # Their values differ between answers of one template.
-VALUES = {"Content-Length", "ETag", "Location", "Retry-After"}
+VALUES = {"ETag", "Location", "Retry-After"}
+# The web server writes the length of a body, and each answer of a view has an id of its own.
+NOT_KEPT = {"Content-Length", REQUEST_ID}
 # Figures, and 304 for clients that have them.
 LIVE, NOT_MODIFIED = "live", "not_modified"
 # A pass, the status of a reservation, or what is personal on a page. The hot lane gives these.
@@ -23,7 +25,6 @@ GIVEN = "given"
 # Clients choose the headers that make a context. Longer ones are not remembered; with more, all are learnt again.
 CONTEXT_LENGTH_MAX = 300
 CONTEXTS_MAX = 1_000
-LENGTHS_MAX = 100
 # Answers with these headers are meant for one client, or encoded for it: other clients must not get them.
 UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
 
@@ -36,8 +37,6 @@ class HeaderTemplate:
     headers: tuple[tuple[str, str], ...]
     # Where the headers stand whose values differ.
     places: Mapping[str, int] = field(init=False, compare=False, repr=False)
-    # By the length of the body, where it is the only such value. Bodies of one kind have a few dozen lengths.
-    by_length: dict[int, list[tuple[str, str]]] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         places = {name: place for place, (name, _value) in enumerate(self.headers) if name in VALUES}
@@ -45,28 +44,16 @@ class HeaderTemplate:
 
 
 def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTemplate:
-    kept = ((name, "" if name in VALUES else value) for name, value in headers if name != REQUEST_ID)
+    kept = ((name, "" if name in VALUES else value) for name, value in headers if name not in NOT_KEPT)
     return HeaderTemplate(status, tuple(kept))
 
 
 def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> RawAnswer:
-    """The answer with this body, and with these values of headers besides the length."""
+    """The answer with this body, and with these values of headers."""
     headers, places = list(template.headers), template.places
-    if (place := places.get("Content-Length")) is not None:
-        headers[place] = "Content-Length", str(len(body))
     for name, value in values.items():
         if (place := places.get(name)) is not None:
             headers[place] = name, value
-    return template.status, headers, body
-
-
-def answer_with(template: HeaderTemplate, body: bytes) -> RawAnswer:
-    """As `answer_of`, where no other value differs. The list of headers is the same each time, so leave it as it is."""
-    headers = template.by_length.get(len(body))
-    if headers is None:
-        _status, headers, _body = answer_of(template, body, {})
-        if len(template.by_length) < LENGTHS_MAX:
-            template.by_length[len(body)] = headers
     return template.status, headers, body
 
 

@@ -14,7 +14,7 @@ from shop.http.request_log import HEADER as REQUEST_ID
 from shop.wsgi import application as django
 from tests.web.reservations.shadow import read_call, scope_of
 from web.reservations.calls import OrdinaryCall
-from web.reservations.headers import ViewAnswers
+from web.reservations.headers import NOT_KEPT, ViewAnswers
 from web.reservations.hot_lane import HotLane
 from web.wsgi_request import RawAnswer
 
@@ -36,21 +36,15 @@ class Answer:
 
     def __post_init__(self) -> None:
         self.request_id = dict(self.headers).get(REQUEST_ID, "")
-        self.headers = [(name, value) for name, value in self.headers if name != REQUEST_ID]
+        self.headers = [(name, value) for name, value in self.headers if name not in NOT_KEPT]
 
     def without_ids_and_times(self) -> tuple[str, list[tuple[str, str]], bytes]:
         """And without waits: up to a second may have passed, and waits are spread by the time."""
         headers = [
             (name, "-" if name == "Retry-After" else OF_ONE_CALL.sub(b"-", value.encode()).decode())
             for name, value in self.headers
-            # As long as the wait, or as the buyer's number in the receipt.
-            if name != "Content-Length" or not (self.has_wait or b'"receipt"' in self.body)
         ]
         return self.status, headers, re.sub(rb'"retry_after": \d+', b"-", OF_ONE_CALL.sub(b"-", self.body))
-
-    @property
-    def has_wait(self) -> bool:
-        return any(name == "Retry-After" for name, _value in self.headers)
 
 
 @dataclass
