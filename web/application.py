@@ -113,7 +113,7 @@ class FrontDoor:
                     # Without a coroutine where memory has the answer: most calls of a crowd.
                     answer = self._now(call, scope, began_s) if call else None
                     answer = answer or await self._answer_to(call, scope, b"", began_s)
-            protocol.response_bytes(*answer)
+            protocol.response_bytes(*(without_body(answer) if scope.method == "HEAD" else answer))
         except ProtocolClosed:
             # The client has gone.
             return
@@ -245,6 +245,13 @@ def may_be_public(path: str) -> bool:
 def may_have_body(scope: Scope) -> bool:
     """Whether a body may come that no header announces, as under HTTP/2."""
     return scope.method != "GET" and scope.http_version == "2"
+
+
+def without_body(answer: RawAnswer) -> RawAnswer:
+    """The answer to a HEAD. Over HTTP/2, granian would send the body."""
+    status, headers, body = answer
+    length = [("Content-Length", str(len(body)))] if body else []
+    return status, [*(header for header in headers if header[0] != "Content-Length" or not body), *length], b""
 
 
 def begun_at_once(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:

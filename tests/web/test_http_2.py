@@ -1,4 +1,4 @@
-"""Calls over HTTP/2, in which a body may come without a header that says so (RFC 9113, 8.1)."""
+"""Calls over HTTP/2, in which a body may come without a header that says so, and none for HEAD (RFC 9113, 8.1)."""
 
 import json
 from collections.abc import Iterator
@@ -33,10 +33,22 @@ def test_a_body_without_a_length_is_refused_and_reserves_nothing(
     assert post(live_shop, path, **headers)["units"] == 2
 
 
+def test_a_head_has_no_body(live_shop: str) -> None:
+    # From memory, and from Django.
+    for path in ("/", "/api/v1/sales/", "/accounts/login/"):
+        assert answer_to(live_shop, "GET", path)
+        assert answer_to(live_shop, "HEAD", path) == b""
+
+
 def post(url: str, path: str, body: bytes = b"", /, **headers: str) -> dict[str, Any]:
     """The JSON of the answer."""
+    found: dict[str, Any] = json.loads(answer_to(url, "POST", path, body, **headers))
+    return found
+
+
+def answer_to(url: str, method: str, path: str, body: bytes = b"", /, **headers: str) -> bytes:
     address = urlsplit(url)
-    named = {":method": "POST", ":scheme": "http", ":authority": address.netloc, ":path": path, **headers}
+    named = {":method": method, ":scheme": "http", ":authority": address.netloc, ":path": path, **headers}
     fields = b"".join(b"\0" + text(name) + text(value) for name, value in named.items())
     sent = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", frame(SETTINGS, 0, b"", stream=0)]
     sent.append(frame(HEADERS, END_HEADERS | (0 if body else END_STREAM), fields))
@@ -45,8 +57,7 @@ def post(url: str, path: str, body: bytes = b"", /, **headers: str) -> dict[str,
     with closing(create_connection((address.hostname or "", address.port or 0), 20)) as client:
         client.sendall(b"".join(sent))
         with client.makefile("rb") as answer:
-            found: dict[str, Any] = json.loads(b"".join(received(answer)))
-            return found
+            return b"".join(received(answer))
 
 
 def frame(kind: int, flags: int, content: bytes, *, stream: int = 1) -> bytes:
