@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from seckill.models import Sale
+from shop.languages.columns import in_all_languages
 
 WEEK = timedelta(weeks=1)
 
@@ -14,13 +15,17 @@ def duplicate(*, sale_id: int) -> Sale:
     """A new draft with the names, terms and items of the sale, at the same hour one week later.
 
     A draft of an old sale gets the first week that is still to come, since a sale in the past cannot be published.
-    Quantities are the present ones plus the unsold units that have gone back to the stock. Raises Sale.DoesNotExist.
+    Quantities are the present ones plus the unsold units that have gone back to the stock. A form that is sent twice
+    gets the same draft: another one would stand in its way. Raises Sale.DoesNotExist.
     """
     with transaction.atomic():
-        draft = Sale.objects.get(pk=sale_id)
+        draft = Sale.objects.select_for_update(no_key=True).get(pk=sale_id)
         items = list(draft.items.order_by("pk"))
         weeks = weeks_until_future(draft.opens_at)
         draft.opens_at, draft.closes_at = later(draft.opens_at, weeks), later(draft.closes_at, weeks)
+        same = {name: getattr(draft, name) for name in ("opens_at", "closes_at", *in_all_languages("name"))}
+        if made_before := Sale.objects.filter(published_at=None, **same).first():
+            return made_before
         draft.pk, draft.published_at, draft.paused = None, None, False
         draft._state.adding = True
         draft.save()

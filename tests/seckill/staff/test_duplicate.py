@@ -32,6 +32,8 @@ def test_the_draft_has_the_same_items_and_terms_one_week_later(item: SaleItem) -
         assert draft.name == "春季秒杀"
     assert (draft.opens_at, draft.closes_at) == (item.sale.opens_at + WEEK, item.sale.closes_at + WEEK)
     assert not draft.is_published
+    # A form that is sent twice makes one draft.
+    assert duplicate(sale_id=item.sale_id) == draft
     assert Sale.objects.count() == 2
 
 
