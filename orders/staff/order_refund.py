@@ -36,12 +36,18 @@ OTHER_REQUEST = gettext_lazy(
     "This form has asked for a refund of %(amount)s already, which another person has to approve. Press the button "
     "once more if you want this one as well."
 )
+OTHER_REFUND = gettext_lazy(
+    "The refunds of this order have changed since this page was shown: they are %(amount)s now. Press the button once "
+    "more if you want this one as well."
+)
 
 
 class RefundForm(forms.Form):
     """Filled with all that is left. `refund_id` makes a form that is sent twice one refund, or one request for it."""
 
     refund_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    # When the page was shown: two people may answer one complaint.
+    refunded_minor = forms.IntegerField(widget=forms.HiddenInput, required=False)
     amount = forms.DecimalField(
         label=gettext_lazy("Amount to refund"),
         widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal", "autocomplete": "off"}),
@@ -75,6 +81,7 @@ class RefundForm(forms.Form):
         self.left_minor = refundable_minor(order, self.payment)
         self.fields["amount"].initial = to_text(minor=self.left_minor, currency=order.currency)
         self.fields["amount"].help_text = _("At most %(amount)s.") % {"amount": self.left_text}
+        self.fields["refunded_minor"].initial = order.refunded_minor
         left = units_left(order)
         self.lines = list(order.lines.all())
         count = Counter(line.title for line in self.lines)
@@ -116,6 +123,7 @@ class RefundForm(forms.Form):
         if self.errors:
             return sent
         self.check_request()
+        self.check_others()
         if not sent["units_back"] or amount_minor == self.left_minor:
             return sent
         back = [(line, sent[units_name(line.pk)] or 0) for line in self.lines if line.sale_item_id is None]
@@ -142,6 +150,14 @@ class RefundForm(forms.Form):
             self.data = {**self.data, "refund_id": str(uuid4())}
             amount = amount_text(asked.details["amount_minor"], asked.details["currency"])
             raise ValidationError(OTHER_REQUEST % {"amount": amount})
+
+    def check_others(self) -> None:
+        """A refund that somebody else has made meanwhile is shown first."""
+        now_minor, sent = self.order.refunded_minor, self.cleaned_data
+        if sent["refunded_minor"] in (None, now_minor) or Refund.objects.filter(pk=sent["refund_id"]).exists():
+            return
+        self.data = {**self.data, "refunded_minor": now_minor}
+        raise ValidationError(OTHER_REFUND % {"amount": amount_text(now_minor, self.order.currency)})
 
     @property
     def details(self) -> dict[str, Any]:

@@ -161,6 +161,16 @@ def test_another_amount_needs_a_tick(client: Client, paid: Order) -> None:
     assert Refund.objects.count() == 2
 
 
+def test_a_refund_of_a_colleague_since_the_page_was_shown_is_named_first(client: Client, paid: Order) -> None:
+    shown = client.get(f"{ORDERS}{paid.pk}/refund/now/").context["form"]
+    refund(client, paid, "30.00")
+    form = refund(client, paid, "30.00", refunded_minor=shown["refunded_minor"].value()).context["form"]
+    assert "they are 30.00 CNY now. Press the button once more" in form.non_field_errors()[0]
+    assert Refund.objects.count() == 1
+    refund(client, paid, "30.00", refunded_minor=form["refunded_minor"].value())
+    assert Refund.objects.count() == 2
+
+
 def test_refunded_is_said_once_staff_have_paid_the_money_back(client: Client, paid: Order) -> None:
     # Given a whole refund of money that staff had recorded
     answer = refund(client, paid, "586.00", units_back="on")
