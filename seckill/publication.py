@@ -11,7 +11,7 @@ before anything is changed; if one becomes weak before the announcement, the sal
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -100,6 +100,17 @@ def check_publishable(sale: Sale) -> None:
                     sale=other.sale,
                 )
             )
+
+
+def draft_terms(sale: Sale, rows: Iterable[SaleItem] | None = None) -> str:
+    """What staff and a pre-flight look at before publishing; another text means that the draft was changed since.
+
+    `rows` are the sale's items by their ids, where they have been read already.
+    """
+    found = sale.items.order_by("pk") if rows is None else rows
+    items = [(row.variant_id, row.price_minor, row.quantity, row.per_buyer_max) for row in found]
+    window = to_ms(sale.opens_at), to_ms(sale.closes_at)
+    return repr((*window, sale.hold_seconds, str(sale.admission), sale.pace, sale.waiting_list, items))
 
 
 def take_out_of_stock(sale: Sale, *, made_by: User | None) -> None:

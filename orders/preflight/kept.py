@@ -12,8 +12,8 @@ from django.utils import timezone
 from orders.preflight.finding import Finding, Verdict, chosen_text
 from orders.preflight.preflight import LOOKS
 from seckill.models import Sale, SaleItem
+from seckill.publication import draft_terms
 from shop.languages.kept_texts import in_each_language
-from shop.times.timestamps import to_ms
 
 # A person looks at a page meanwhile.
 RUN_SECONDS = 600
@@ -55,22 +55,11 @@ def looks_of(run: UUID) -> dict[int, list[Finding]]:
 
 def keep_terms(run: UUID, sale: Sale) -> None:
     """Those that the run judges: a colleague may change the draft before its last look."""
-    cache.set(terms_key(run), terms_of(sale), RUN_SECONDS)
+    cache.set(terms_key(run), draft_terms(sale), RUN_SECONDS)
 
 
 def terms_of_run(run: UUID) -> str:
     return str(cache.get(terms_key(run), ""))
-
-
-def terms_of(sale: Sale, rows: Iterable[SaleItem] | None = None) -> str:
-    """What a pre-flight judges of a draft; another text means that it has been changed since.
-
-    `rows` are the sale's items by their ids, where they have been read already.
-    """
-    found = sale.items.order_by("pk") if rows is None else rows
-    items = [(row.variant_id, row.price_minor, row.quantity, row.per_buyer_max) for row in found]
-    window = to_ms(sale.opens_at), to_ms(sale.closes_at)
-    return repr((*window, sale.hold_seconds, str(sale.admission), sale.pace, sale.waiting_list, items))
 
 
 def keep_result(sale_id: int, found: Mapping[int, Sequence[Finding]], *, terms: str = "") -> Result:
@@ -87,8 +76,8 @@ def result_of(sale: Sale) -> Result | None:
 
 
 def is_about(result: Result, sale: Sale, rows: Iterable[SaleItem] | None = None) -> bool:
-    """Whether it judged the sale as it is now. `rows` as for `terms_of`."""
-    return sale.is_published or result.terms == terms_of(sale, rows)
+    """Whether it judged the sale as it is now. `rows` as for `draft_terms`."""
+    return sale.is_published or result.terms == draft_terms(sale, rows)
 
 
 def last_result(sale_id: int) -> Result | None:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from seckill.live.staff_figures import names_of, units_text
 from seckill.models import Sale, SaleItem
-from seckill.publication import CannotPublish, publish_sale
+from seckill.publication import CannotPublish, draft_terms, publish_sale
 from seckill.staff.permissions import AboveBound
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
@@ -109,8 +109,15 @@ def publish_page(
     risks = [*risks_of(sale, rows, now=timezone.now()), *others]
     confirmed = set(request.POST.getlist("confirmed"))
     if request.method == "POST" and confirmed.issuperset(risk.key for risk in risks):
+        seen = request.POST.get("terms")
+
+        def check_draft(draft: Sale) -> None:
+            if seen not in (None, draft_terms(draft)):
+                raise CannotPublish(_("The draft was changed since. Press “Save and publish …” on its page again."))
+            check(draft)
+
         try:
-            publish_and_report(model_admin, request, sale, check=check)
+            publish_and_report(model_admin, request, sale, check=check_draft)
         except AboveBound:
             ask_another(request, sale, risks)
         return redirect(model_admin.page_of(sale))
@@ -124,6 +131,7 @@ def publish_page(
         "opens_later": sale.opens_at > timezone.now(),
         "closes": words_for(sale.closes_at),
         "rows": rows,
+        "terms": draft_terms(sale, items),
         "too_few": [row for row in rows if row.stock_after < 0],
         "risks": risks,
         "confirmed": confirmed,

@@ -16,7 +16,7 @@ from django.utils import timezone
 from orders.models import BY_HAND, Order, Refund, Rehearsal
 from orders.payments import refunds
 from orders.preflight.finding import Finding
-from orders.preflight.kept import keep_result, terms_of
+from orders.preflight.kept import keep_result
 from orders.rehearsal.crowd import Answer
 from orders.rehearsal.rehearsal_report import Sample, Seen, made_report
 from orders.report.sale_report import Report
@@ -24,6 +24,7 @@ from orders.report.sale_report import report_of as sale_report_of
 from seckill.changes.journal import make_change
 from seckill.changes.rules import OF_ITEM
 from seckill.models import Sale, SaleChange, SaleItem
+from seckill.publication import draft_terms
 from shop.models import Product
 from tests.steps.shop import variant_of
 
@@ -85,7 +86,7 @@ def publish_page(sale: Sale) -> str:
 
 def was_checked(sale: Sale, *findings: Finding) -> None:
     """As after a pre-flight that found these; without any, the sale is ready."""
-    keep_result(sale.pk, {0: list(findings)}, terms=terms_of(sale))
+    keep_result(sale.pk, {0: list(findings)}, terms=draft_terms(sale))
 
 
 def confirm_and_publish(client: Client, sale: Sale, **more: Any) -> Any:

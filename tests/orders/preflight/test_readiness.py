@@ -13,10 +13,11 @@ from orders import tasks
 from orders.preflight import readiness
 from orders.preflight.canaries import answer_canary
 from orders.preflight.finding import Finding, Verdict, good, stop
-from orders.preflight.kept import keep_result, last_result, terms_of
+from orders.preflight.kept import keep_result, last_result
 from orders.preflight.preflight import LOOKS
 from orders.preflight.sale_looks import look_at_terms
 from seckill.models import Sale, SaleItem
+from seckill.publication import draft_terms
 from shop.models import Product
 from tests.steps.shop import make_item, text_of
 from tests.steps.staff import admin_page, publish_page, was_checked
@@ -71,7 +72,7 @@ def test_what_is_for_later_or_what_publishing_refuses_asks_nothing_before_publis
     assert page.context["risks"] == []
     # A stop that publishing refuses cannot be ticked away.
     terms = next(number for number, look in enumerate(LOOKS) if look.find is look_at_terms)
-    keep_result(draft.sale_id, {terms: [STOP]}, terms=terms_of(draft.sale))
+    keep_result(draft.sale_id, {terms: [STOP]}, terms=draft_terms(draft.sale))
     page = as_manager.get(publish_page(draft.sale))
     assert "Not ready: 1 stop to mend." in page.text
     assert page.context["risks"] == []

@@ -84,6 +84,18 @@ def test_terms_that_look_like_a_slip_are_confirmed_point_by_point(as_manager: Cl
     assert Sale.objects.get().is_published
 
 
+def test_terms_that_a_colleague_has_changed_since_the_page_was_shown_are_not_published(
+    as_manager: Client, draft: SaleItem
+) -> None:
+    page = as_manager.get(publish_page(draft.sale)).context
+    sent = {"confirmed": [risk.key for risk in page["risks"]], "terms": page["terms"]}
+    SaleItem.objects.update(price_minor=5000)
+    was_checked(draft.sale)
+    answer = as_manager.post(publish_page(draft.sale), sent, follow=True)
+    assert "“Spring sale” was not published. The draft was changed since." in messages_on(answer)[0]
+    assert not Sale.objects.get().is_published
+
+
 def test_up_to_80_per_cent_off_is_usual(as_manager: Client, product: Product) -> None:
     draft = make_item(product, opens_in_seconds=60, price_minor=1980, published=False)
     for price_minor, asks in ((1980, False), (1979, True)):
