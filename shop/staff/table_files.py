@@ -101,6 +101,8 @@ def with_mark(cell: Any) -> Any:
 
 
 def without_mark(cell: Any) -> Any:
+    if isinstance(cell, str) and "\0" in cell:
+        raise ValueError("a NUL, which PostgreSQL cannot store")
     if isinstance(cell, str) and cell.startswith(MARK) and cell[1:].startswith((*FORMULA_STARTS, MARK)):
         return cell[1:]
     return cell

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     class TablePages(ModelAdmin):
         def get_confirm_form_initial(self, request: HttpRequest, import_form: Any) -> Any: ...
 
+        def import_action(self, request: HttpRequest, **kwargs: Any) -> Any: ...
+
+        def choose_import_resource_class(self, form: Any, request: HttpRequest) -> Any: ...
+
     class UploadForm(forms.Form): ...
 
     class Table:
@@ -44,6 +48,12 @@ if TYPE_CHECKING:
         def read(self) -> Any: ...
 else:
     TablePages, Table, UploadForm, UploadCache = ImportExportMixin, ModelResource, ImportForm, CacheStorage
+
+
+# A second press finds that the first one has imported it.
+PREVIEW_GONE = _(
+    "This table was imported before, or its preview was too long ago. If its changes are missing, upload it again."
+)
 
 
 class UploadGone(Exception):
@@ -110,11 +120,26 @@ class WithTables(TablePages):
             text = str(_("The file could not be read. Choose the format that it has."))
         form.add_error("import_file", text)
 
+    def import_action(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        """A table without the column that names its rows: the library would show a trace of its calls."""
+        page: Any = super().import_action(request, **kwargs)
+        result, form = page.context_data.get("result"), page.context_data["form"]
+        if result is not None and result.base_errors:
+            del page.context_data["result"]
+            names = self.choose_import_resource_class(form, request)._meta.import_id_fields
+            text = _(
+                "The table has no column “%(name)s”. Its first line must name the columns; in a CSV file, commas "
+                "separate them."
+            )
+            form.add_error("import_file", text % {"name": ", ".join(names)})
+        answer: HttpResponse = page
+        return answer
+
     def process_import(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         try:
             response: HttpResponse = super().process_import(request, **kwargs)  # type: ignore[misc]
         except UploadGone:
-            return self.not_imported(request, [_("The preview was too long ago. Upload the file again.")])
+            return self.not_imported(request, [PREVIEW_GONE])
         return response
 
     def get_import_data_kwargs(self, **kwargs: Any) -> dict[str, Any]:

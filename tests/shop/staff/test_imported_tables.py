@@ -285,6 +285,12 @@ class TestFiles:
     def test_a_file_that_is_no_table_or_too_large_is_refused(
         self, client: Client, db: None, settings: Settings
     ) -> None:
+        def errors_of_file(content: bytes) -> list[str]:
+            page = upload(client, PRODUCTS, import_file=SimpleUploadedFile("table.csv", content))
+            assert "Traceback" not in page.content.decode()
+            errors: list[str] = page.context["form"].errors["import_file"]
+            return errors
+
         rows = [{"slug": f"tea-{number}", "name_en": "Tea"} for number in range(2)]
         no_table = SimpleUploadedFile("table.xlsx", b"no zip at all")
         refused = upload(client, PRODUCTS, *rows, import_file=no_table, format=XLSX)
@@ -293,6 +299,10 @@ class TestFiles:
         page = upload(client, PRODUCTS, import_file=other_encoding).content.decode()
         assert "UnicodeDecodeError" not in page
         assert "UTF-8" in page
+        (error,) = errors_of_file(b"slug,name_en\ntea,T\0ea")
+        assert error.startswith("The file could not be read.")
+        (error,) = errors_of_file(b"slug;name_en\ntea;Tea")
+        assert error.startswith("The table has no column “slug”.")
         settings.IMPORT_ROWS_MAX = 1
         assert upload(client, PRODUCTS, *rows).context["form"].errors["import_file"]
         settings.IMPORT_ROWS_MAX, settings.IMPORT_BYTES_MAX = 2, 10
@@ -302,4 +312,5 @@ class TestFiles:
     def test_an_upload_whose_preview_is_too_old_must_come_again(self, client: Client, product: Product) -> None:
         old = {"import_file_name": "0" * 32, "original_file_name": "table.csv", "format": CSV, "resource": "0"}
         response = client.post(f"{PRODUCTS}process_import/", old)
-        assert messages_on(response) == ["The preview was too long ago. Upload the file again."]
+        (message,) = messages_on(response)
+        assert message.startswith("This table was imported before, or its preview was too long ago.")
