@@ -118,9 +118,9 @@ def not_paid(order: Order) -> ValidationError:
 
 
 def is_silent(row: Any) -> bool:
-    """Whether the line asks for nothing. Only `shipped` is a status that can be asked for."""
+    """Whether the line asks for nothing. Only `shipped` can be asked for; programs may write it “Shipped”."""
     carrier, number, status = (text_of(row.get(name)).strip() for name in ("carrier", "tracking_number", "status"))
-    return not (carrier or number or status == OrderStatus.SHIPPED)
+    return not (carrier or number or status.lower() == OrderStatus.SHIPPED)
 
 
 def shipment_in(row: Any) -> dict[str, str]:

@@ -236,7 +236,7 @@ class TestShipments:
         confirm(client, ORDERS, preview)
         assert status_of(order) == OrderStatus.PAID
         # Blanks around a word do not matter, and an order can leave without a number.
-        bring(client, ORDERS, {"order": order.shown_code, "status": " shipped "})
+        bring(client, ORDERS, {"order": order.shown_code, "status": " Shipped "})
         order.refresh_from_db()
         assert (order.status, order.tracking_number) == (OrderStatus.SHIPPED, "")
 
