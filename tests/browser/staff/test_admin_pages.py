@@ -73,6 +73,19 @@ def pages_of(page: Page, shop: str, paths: list[str]) -> Iterator[str]:
     yield "what the account may not do (403)"
 
 
+def test_a_name_of_one_word_without_end_pushes_no_column_away(
+    live_shop: str, browser: Browser, shop_manager: User, buyer: User
+) -> None:
+    User.objects.filter(pk=buyer.pk).update(username="x" * 150)
+    with opened(browser) as page:
+        sign_in(page.context, shop_manager)
+        page.goto(f"{live_shop}/admin/shop/customer/")
+        for screen in (DESKTOP, PHONE):
+            page.set_viewport_size({"width": screen, "height": HEIGHT})
+            name = page.locator("#result_list tbody .field-username")
+            assert name.evaluate("cell => cell.scrollWidth <= cell.clientWidth && cell.offsetWidth <= 400"), screen
+
+
 # As where somebody's machine is dark when the page is opened.
 DARK = "document.documentElement.classList.add('dark')"
 
