@@ -105,10 +105,12 @@ def check_publishable(sale: Sale) -> None:
 def draft_terms(sale: Sale, rows: Iterable[SaleItem] | None = None) -> str:
     """What staff and a pre-flight look at before publishing; another text means that the draft was changed since.
 
-    `rows` are the sale's items by their ids, where they have been read already.
+    `rows` are the sale's items by their ids with their variants, where they have been read already.
     """
-    found = sale.items.order_by("pk") if rows is None else rows
-    items = [(row.variant_id, row.price_minor, row.quantity, row.per_buyer_max) for row in found]
+    found = sale.items.select_related("variant").order_by("pk") if rows is None else rows
+    items = [
+        (row.variant_id, row.price_minor, row.variant.price_minor, row.quantity, row.per_buyer_max) for row in found
+    ]
     window = to_ms(sale.opens_at), to_ms(sale.closes_at)
     return repr((*window, sale.hold_seconds, str(sale.admission), sale.pace, sale.waiting_list, items))
 

@@ -20,7 +20,7 @@ from seckill.changes.journal import make_change
 from seckill.changes.rules import CannotChange
 from seckill.changes.texts import result_message
 from seckill.models import Sale, SaleChange
-from seckill.publication import CannotPublish, publish_sale
+from seckill.publication import CannotPublish, draft_terms, publish_sale
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
 
@@ -138,7 +138,7 @@ def publish(approval: ApprovalRequest) -> None:
         return
 
     def check(draft: Sale) -> None:
-        if terms_of_draft(draft) != approval.details["terms"]:
+        if draft_terms(draft) != approval.details["terms"]:
             raise NoLongerPossible(_("The draft was changed since. Press “Save and publish …” on its page again."))
         if draft.opens_at <= timezone.now() and not approval.details["was_late"]:
             raise NoLongerPossible(_("The opening has passed since. Press “Save and publish …” on its page again."))
@@ -150,10 +150,3 @@ def publish(approval: ApprovalRequest) -> None:
     except StoreUnreachable:
         # It is published all the same, and announced as soon as the store answers.
         pass
-
-
-def terms_of_draft(sale: Sale) -> list[list[str | int | None]]:
-    """What was looked at when the approval was asked for, as JSON keeps it."""
-    times: list[str | int | None] = [sale.opens_at.isoformat(), sale.closes_at.isoformat(), sale.hold_seconds]
-    fields = ("variant_id", "price_minor", "variant__price_minor", "quantity", "per_buyer_max")
-    return [times, *map(list, sale.items.order_by("pk").values_list(*fields))]

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from orders.approvals.approval_bounds import added_units_need_another, prices_need_another
 from orders.approvals.approval_requests import Kind, ask, said_of
-from orders.approvals.approved_changes import terms_of_draft
 from seckill.live.staff_figures import name_of
 from seckill.models import Sale, SaleItem
+from seckill.publication import draft_terms
 from seckill.staff.change_form import ChangeForm
 from seckill.staff.permissions import AboveBound
 from seckill.staff.publish_page import Risk
@@ -51,7 +51,7 @@ class WithApprovals(SaleAdmin):
             kind=Kind.PUBLISH,
             subject_id=sale.pk,
             subject=str(sale),
-            details={"terms": terms_of_draft(sale), "was_late": sale.opens_at <= timezone.now()},
+            details={"terms": draft_terms(sale), "was_late": sale.opens_at <= timezone.now()},
             reason=" ".join(str(risk.text) for risk in risks),
             asked_by=cast(User, request.user),
         )

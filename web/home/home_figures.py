@@ -138,7 +138,7 @@ class Home:
 def read_rows() -> Rows:
     sales = list(Sale.objects.filter(closes_at__gt=timezone.now()).order_by(*open_first())[: SALES_MAX + 1])
     items: dict[int, list[SaleItem]] = {sale.pk: [] for sale in sales}
-    for item in SaleItem.objects.filter(sale__in=sales).order_by("pk"):
+    for item in SaleItem.objects.select_related("variant").filter(sale__in=sales).order_by("pk"):
         items[item.sale_id].append(item)
     low = Variant.objects.filter(is_for_sale(), is_low()).select_related("product").order_by("available", "pk")
     to_do = {name: rows.all()[: COUNT_MAX + 1].count() for name, rows in TO_DO.items()}

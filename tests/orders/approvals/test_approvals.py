@@ -344,11 +344,12 @@ def publish(person: User, draft: SaleItem) -> None:
 def test_a_price_far_below_waits_with_the_points_that_were_confirmed_unless_the_draft_was_changed_since(
     first: User, second: User, cheap: SaleItem
 ) -> None:
-    publish(first, cheap)
-    assert not Sale.objects.get().is_published
-    SaleItem.objects.update(price_minor=1)
-    assert "changed since" in messages_on(decision(second, only_request()))[0]
-    assert not Sale.objects.get().is_published
+    for model, changed in ((SaleItem, {"price_minor": 1}), (Sale, {"admission": Sale.Admission.WAITING_ROOM})):
+        publish(first, cheap)
+        model.objects.update(**changed)
+        asked = ApprovalRequest.objects.get(status=Status.WAITING)
+        assert "changed since" in messages_on(decision(second, asked))[0]
+        assert not Sale.objects.get().is_published
     publish(first, cheap)
     asked = ApprovalRequest.objects.get(status=Status.WAITING)
     assert "% off" in asked.reason
