@@ -6,6 +6,7 @@ how many things there are on all of them.
 
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
@@ -57,6 +58,13 @@ class FeedPages(CursorPagination):
     page_size = PAGE_SIZE
     page_size_query_param = "page_size"
     max_page_size = PAGE_SIZE_MAX
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        try:
+            return super().paginate_queryset(queryset, request, view)
+        except ValidationError:
+            # It has the form of a cursor, but not one of ours: no row has such a time.
+            raise NotFound(self.invalid_cursor_message) from None
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         return {**super().get_paginated_response_schema(schema), "required": ["next", "previous", "results"]}

@@ -1,6 +1,7 @@
 """Lists of the API: one kind of pages, the same bounds, and no parameter that is silently ignored."""
 
 import gzip
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -63,6 +64,12 @@ def test_the_reader_chooses_the_size_of_a_page(buyer: User, item: SaleItem) -> N
     assert len(orders["results"]) == 2
     assert "page_size=2" in orders["next"]
     assert len(signed_in(buyer).get(orders["next"]).json()["results"]) == 1
+
+
+def test_a_cursor_that_is_none_of_ours_is_not_found(buyer: User) -> None:
+    for position in ("p=x", "p=", "r=1&p=2026-13-45", "p=%00"):
+        refused = read(buyer, "orders", cursor=b64encode(position.encode()).decode())
+        assert (refused.status_code, refused.json()["code"]) == (404, "not_found"), position
 
 
 def test_no_cache_keeps_what_is_personal(order: Order, buyer: User) -> None:
