@@ -55,8 +55,9 @@ def public_answer(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRe
         assert isinstance(response, HttpResponse)
         if isinstance(response, SimpleTemplateResponse):
             response.render()
-        # The addresses of other pages are in a header.
-        content = SERVER_TIME.sub(b"", response.content) + f"{get_language()} {response.get('Link')}".encode()
+        # The addresses of other pages, and how many things there are, stand in headers.
+        beside = get_language(), response.get("Link"), response.get("Total-Count")
+        content = SERVER_TIME.sub(b"", response.content) + str(beside).encode()
         return with_tag(request, response, content=content)
 
     return answered
