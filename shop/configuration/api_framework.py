@@ -20,6 +20,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENFORCE_NON_BLANK_FIELDS": True,
+    "PATH_CONVERTER_OVERRIDES": {"any_uuid": {"type": "string", "format": "uuid"}},
     "SORT_OPERATIONS": "web.api_docs.examples.place_of",
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "web.api_docs.openapi.document_calls"],
 }

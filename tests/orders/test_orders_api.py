@@ -38,6 +38,11 @@ def test_a_reservation_is_found_before_and_after_its_order_is_written(product: P
     assert after["expires_at"] == before["expires_at"]
 
 
+def test_an_id_may_be_written_in_capital_letters(order: Order, buyer: User) -> None:
+    for name, number in (("orders", order.number), ("reservations", order.reservation_id)):
+        assert signed_in(buyer).get(f"/api/v1/{name}/{str(number).upper()}/").status_code == 200, name
+
+
 def test_a_hold_that_ended_without_an_order_was_rejected(item: SaleItem, buyer: User) -> None:
     reservation_id = reserve(item, buyer)
     ledger.release(item_id=item.pk, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED)
