@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from shop.http.static_of_releases import HASHED
 
@@ -16,6 +16,8 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.STATIC_OF_RELEASES:
+            raise CommandError("STATIC_OF_RELEASES names no directory.")
         source, target = Path(settings.STATIC_ROOT), Path(settings.STATIC_OF_RELEASES)
         # A file comes after its compressed forms, which are found together with it.
         paths = sorted(source.rglob("*"), reverse=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.core.signals import request_finished
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -84,3 +84,15 @@ def test_a_release_brings_its_files_to_the_others(settings: Settings, tmp_path: 
     call_command("share_static_files")
     found = {f"/static/{path.relative_to(tmp_path / 'releases')}" for path in (tmp_path / "releases").rglob("*.*")}
     assert found == {OWN, f"{OWN}.gz", OF_ANOTHER}
+
+
+def test_without_a_directory_nothing_is_copied(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.STATIC_ROOT, settings.STATIC_OF_RELEASES = tmp_path / "own", ""
+    write(tmp_path / "own", OWN)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(CommandError, match="STATIC_OF_RELEASES"):
+        call_command("share_static_files")
+    assert not list(Path().iterdir())
