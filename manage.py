@@ -5,7 +5,14 @@ import os
 import sys
 
 from django.core.management import execute_from_command_line
+from django.db import OperationalError
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except OperationalError as error:
+        # A statement that PostgreSQL has refused has a code; where it stands is said by the traceback.
+        if getattr(error.__cause__, "sqlstate", None) or "--traceback" in sys.argv:
+            raise
+        sys.exit(f"PostgreSQL does not answer: {' '.join(str(error).split())}")

@@ -1,5 +1,8 @@
 """A server that is away is said in words, quickly, and never as a mistake of the shop's or the buyer's."""
 
+import os
+import subprocess
+import sys
 import time
 from urllib.parse import urlsplit
 
@@ -42,3 +45,15 @@ def test_sessions_that_cannot_be_read_are_an_outage_and_no_sign_out(client: Clie
     assert answer.status_code == 503
     # Told within two seconds; on a machine that does much else, not many times that.
     assert time.monotonic() - started_s < 10
+
+
+def test_a_command_without_its_database_says_so_in_a_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "staff_roles", "--skip-checks"],
+        env={**os.environ, "DATABASE_URL": f"postgresql://shop@127.0.0.1:{free_port()}/shop"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.startswith("PostgreSQL does not answer: connection failed")
