@@ -119,11 +119,13 @@ def test_the_command_finds_rows_that_were_changed(draw: Draw, column: str) -> No
 
 def test_a_file_that_is_none_of_a_draw_is_not_checked(draw: Draw, downloaded: Path) -> None:
     whole = json.loads(downloaded.read_text())
-    for damage in ({"units": None}, {"entries": [7]}, {"seed": "zz"}):
-        downloaded.write_text(json.dumps(whole | damage))
+    endless = {**whole["entries"][0], "units": float("inf")}
+    damages = ({"units": None}, {"entries": [7]}, {"entries": [endless]}, {"seed": "zz"})
+    for damage in (*(json.dumps(whole | damage) for damage in damages), "[" * 100_000):
+        downloaded.write_text(damage)
         with pytest.raises(CommandError, match="Not a file of a draw") as refusal:
             verify(draw, file=downloaded)
-        assert refusal.value.returncode == 2, damage
+        assert refusal.value.returncode == 2, damage[:100]
 
 
 def test_a_draw_is_not_checked_while_postgresql_is_away(draw: Draw) -> None:
