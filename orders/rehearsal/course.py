@@ -159,10 +159,10 @@ class Course:
         while (sample := self._look(Stage.RETURNS)).held and time.monotonic() < give_up_s:
             if time.monotonic() >= max(deadline_s, asked_s + RING_SECONDS):
                 asked_s = time.monotonic()
-                with suppress(*AWAY):
-                    return_units.apply_async(
-                        kwargs={"rehearsal_id": self._rehearsal.pk}, expires=EXPIRES_SECONDS, retry=False
-                    )
+                # A broker that is away says nothing about the worker.
+                return_units.apply_async(
+                    kwargs={"rehearsal_id": self._rehearsal.pk}, expires=EXPIRES_SECONDS, retry=False
+                )
             time.sleep(LOOK_SECONDS)
         seen.still_held = sample.held
         seen.return_seconds = max(time.monotonic() - deadline_s, 0.0)

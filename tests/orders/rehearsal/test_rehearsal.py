@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.db.models import Model
 from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerAway
 from pytest_django import Settings
 
 from orders import tasks
@@ -180,6 +181,18 @@ def test_a_store_that_is_restarted_after_the_rush_breaks_the_rehearsal_off(
     # Then it says so instead of a report
     assert broken_off.value.returncode == 2
     assert Rehearsal.objects.get().report is None
+
+
+def test_a_broker_that_goes_away_breaks_the_rehearsal_off(coming: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(course, "LEAD_SECONDS", 0.0)
+    monkeypatch.setattr(course, "ORDERS_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(shadows, "HOLD_SECONDS", 1)
+    monkeypatch.setattr(crowd, "first_word", lambda address, ask: "not_open")
+    monkeypatch.setattr(crowd, "ask_all", crowd_that_reserves(then=str))
+    monkeypatch.setattr(course.return_units, "apply_async", mock.Mock(side_effect=BrokerAway("Connection refused")))
+    with pytest.raises(CommandError, match="went away during the rehearsal: Connection refused") as broken_off:
+        call_command("sale_rehearsal", str(coming.sale_id), "--buyers", "50")
+    assert broken_off.value.returncode == 2
 
 
 @pytest.mark.parametrize("when", ["before the rush", "after the rush"])
