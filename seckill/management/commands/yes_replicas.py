@@ -29,6 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, replicas: int | None, as_set: bool, reason: str, **options: Any) -> None:
         if replicas is not None or as_set:
+            if not reason.strip():
+                raise CommandError("Say why, for those who read the list of choices later: --reason …")
             try:
                 choose(replicas=replicas, reason=reason)
             except ValidationError as error:

@@ -120,6 +120,9 @@ def test_a_choice_that_makes_no_sense_is_refused() -> None:
 def test_the_command_says_what_is_wrong_and_what_is_still_to_do() -> None:
     with pytest.raises(CommandError, match="0 to 1 replicas"):
         run_command("yes_replicas", "3", "--reason", "no")
+    for arguments in (["0"], ["--as-set"], ["0", "--reason", " "]):
+        with pytest.raises(CommandError, match="--reason"):
+            run_command("yes_replicas", *arguments)
     assert "min-replicas-to-write" in run_command("yes_replicas"), "the server of the tests has no such setting"
 
 
