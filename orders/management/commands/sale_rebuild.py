@@ -30,12 +30,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_items(parser)
-        parser.add_argument(
+        ways = parser.add_mutually_exclusive_group()
+        ways.add_argument(
             "--from-nothing",
             action="store_true",
             help="discard the store's data of the item and write it again, even if both agree",
         )
-        parser.add_argument(
+        ways.add_argument(
             "--lost-orders",
             action="store_true",
             help="only bring back orders that PostgreSQL has lost, after it was restored from a backup "

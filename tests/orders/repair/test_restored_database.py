@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.test import Client
 
@@ -163,6 +163,11 @@ def test_an_order_that_ended_after_the_backup_makes_room_for_one_that_is_lost(
     assert Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=rival).count() == 5
     assert figures(item) == (0, 5, 0, 5)
     assert is_clean(item)
+
+
+def test_one_call_does_not_both_keep_the_store_and_write_it_again(item: SaleItem) -> None:
+    with pytest.raises(CommandError, match="not allowed with"):
+        call_command("sale_rebuild", str(item.pk), "--lost-orders", "--from-nothing")
 
 
 def test_reservations_that_are_on_their_way_are_no_lost_orders(
