@@ -123,6 +123,7 @@ class FiguresSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Units in the sale. After its end, how many it had: the unsold ones are in the ordinary stock then.",
     )
+    per_buyer_max = serializers.IntegerField(allow_null=True)
     left = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)
     sold = serializers.IntegerField(allow_null=True)

@@ -59,13 +59,15 @@ def is_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
 def item_figures(counters: Counters | None) -> dict[str, Any]:
     """The figures, which stay the same until the item or its phase changes."""
     if counters is None:
-        unknown = dict.fromkeys(("quantity", "left", "held", "sold", "opens_at", "closes_at", "pause_note"))
+        names = ("quantity", "per_buyer_max", "left", "held", "sold", "opens_at", "closes_at", "pause_note")
+        unknown = dict.fromkeys(names)
         return {"phase": None, "availability": "unavailable", **unknown}
     phase = counters.phase
     return {
         "phase": phase,
         "availability": availability_of(counters),
         "quantity": counters.quantity,
+        "per_buyer_max": counters.per_buyer_max,
         "left": counters.left,
         "held": counters.held,
         "sold": counters.sold,

@@ -79,8 +79,10 @@ def on(kind: str, **fields: object) -> Event:
     return {"type": kind, **fields}
 
 
-def live(availability: str, *, left: int | None = 0, phase: str = "open", **event: object) -> Event:
-    answer = {"availability": availability, "phase": phase, "left": left}
+def live(
+    availability: str, *, left: int | None = 0, phase: str = "open", per_buyer_max: int = 3, **event: object
+) -> Event:
+    answer = {"availability": availability, "phase": phase, "left": left, "per_buyer_max": per_buyer_max}
     return on("live", **{"live": answer, "askedMs": NOW_MS + 1, "nowMs": NOW_MS + 2, "units": 1, **event})
 
 
@@ -715,6 +717,21 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         {},
     ),
     "a refusal at the limit stays": ({"refusal": refusal("limit_reached")}, live("available", left=1), {}),
+    "but not beside another limit": (
+        {"refusal": refusal("limit_reached"), "limit": {"remaining": 1, "max": 3}},
+        live("available", left=1, per_buyer_max=5),
+        {"refusal": None, "message": None, "limit": {"remaining": 3, "max": 5}},
+    ),
+    "which an older answer does not know": (
+        {"refusal": refusal("limit_reached")},
+        live("available", left=1, per_buyer_max=2, askedMs=NOW_MS),
+        {},
+    ),
+    "a limit below what the buyer has leaves nothing": (
+        {"limit": {"remaining": 1, "max": 3}},
+        live("available", left=1, per_buyer_max=1),
+        {"limit": {"remaining": 0, "max": 1}},
+    ),
     "what might have come back is sold": (
         WITHOUT_UNITS,
         live("sold_out"),

@@ -5,6 +5,9 @@ import { locale } from "../shop/locale.js";
 // What the buyer's orders explain.
 const CODES_WITH_ORDERS = ["limit_reached", "hold_ended"];
 
+// Where staff have raised the limit far: a page that is opened then has a number field.
+const CHOICES_MAX = 100;
+
 const number = new Intl.NumberFormat(locale);
 
 // The same choice as `pause_note_text` in seckill/live/page_texts.py.
@@ -110,7 +113,8 @@ export class Card {
     // As many as before are possible: a number that is just being typed is left alone.
     if (most === (field.options?.length ?? Number(field.max))) return;
     if (field.options) {
-      field.replaceChildren(...Array.from({ length: most }, (_, index) => new Option(index + 1)));
+      const choices = Math.min(most, CHOICES_MAX);
+      field.replaceChildren(...Array.from({ length: choices }, (_, index) => new Option(index + 1)));
     } else field.max = most;
     // A field that is empty just now stays so.
     if (chosen) this.units = Math.min(chosen, most);

@@ -182,10 +182,12 @@ const EVENTS = {
   // The item's part of the sale's live answer, which was asked for at `askedMs`. `units`: what is chosen on the page.
   live(state, { live, askedMs, nowMs, units }) {
     const paused = live.phase ? live.phase === "paused" : state.paused;
-    const after = { ...state, availability: live.availability, paused };
+    const limit = limitAfterLive(state, live, askedMs);
+    const after = { ...state, availability: live.availability, paused, limit };
     if (state.step === "scheduled" && live.phase === "ended") return refused({ ...after, step: "idle" }, { code: "closed", nowMs });
     const isNews = state.retryable && live.availability === "sold_out" && state.refusal?.code !== "sold_out";
-    return withoutOldRefusal(isNews ? refused(after, { code: "sold_out", nowMs }) : after, { live, askedMs, units });
+    const told = isNews ? refused(after, { code: "sold_out", nowMs }) : after;
+    return withoutOldRefusal(told, { live, askedMs, units, isNewLimit: limit !== state.limit });
   },
 };
 
@@ -230,13 +232,19 @@ const refused = (state, { code, nowMs, ...problem }) => ({
   ...state, refusal: { code, atMs: nowMs }, message: { tone: "refused", kind: "refused", code, ...problem },
 });
 
+// Staff may change the limit. A refusal has said a newer one than an answer that was asked for before it.
+function limitAfterLive({ limit, refusal }, { per_buyer_max: max }, askedMs) {
+  if (!max || max === limit.max || askedMs <= refusal?.atMs) return limit;
+  return { remaining: Math.max(0, limit.remaining + max - limit.max), max };
+}
+
 function withUnits(state, units) {
   const { remaining, max } = state.limit;
   return { ...state, limit: { remaining: Math.min(max, Math.max(0, remaining + units)), max } };
 }
 
-// A message about the stock or a pause does not stay after that has changed.
-function withoutOldRefusal(state, { live, askedMs, units }) {
+// A message about the stock, a pause or the limit does not stay after that has changed.
+function withoutOldRefusal(state, { live, askedMs, units, isNewLimit }) {
   if (!state.refusal || askedMs <= state.refusal.atMs) return state;
   const { code } = state.refusal;
   const said = (message) => (state.message?.kind === "reserved" ? { ...state.message, refusal: message } : message);
@@ -246,6 +254,6 @@ function withoutOldRefusal(state, { live, askedMs, units }) {
   if ({ sold_out: some, held_by_others: some, too_few_left: enough }[code]) {
     return { ...state, refusal: { ...state.refusal, code: "units_back" }, message: said({ tone: "", kind: "units_back" }) };
   }
-  const over = { units_back: !some, paused: true, closed: true, not_open: true }[code];
+  const over = { units_back: !some, paused: true, closed: true, not_open: true, limit_reached: isNewLimit }[code];
   return over ? { ...state, refusal: null, message: said(null) } : state;
 }

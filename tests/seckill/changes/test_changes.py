@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from seckill import ledger
@@ -48,6 +49,11 @@ def test_units_are_withdrawn_down_to_what_is_held_and_sold(item: SaleItem, buyer
     everything_free = change(item, Kind.WITHDRAW_UNITS, units=3)
     assert (everything_free.status, item.quantity) == (Status.APPLIED, 2)
     assert (counters_of(item).quantity, counters_of(item).left) == (2, 0)
+
+
+def test_an_open_page_hears_of_another_limit(item: SaleItem, client: Client) -> None:
+    change(item, Kind.UNITS_PER_BUYER, units=3)
+    assert client.get(f"/api/v1/sale-items/{item.pk}/live/").json()["per_buyer_max"] == 3
 
 
 def test_a_paused_sale_refuses_buyers_and_a_resumed_one_does_not(item: SaleItem, buyer: User) -> None:
