@@ -57,6 +57,11 @@ class SaleCard:
     opened: bool
     offers: list[Offer]
 
+    @property
+    def paused(self) -> bool:
+        """Whether all of it is."""
+        return phase_of_sale(self.offers, default=Phase.OPEN) is Phase.PAUSED
+
 
 @public_page
 def home(request: HttpRequest) -> HttpResponse:
@@ -74,8 +79,10 @@ def home(request: HttpRequest) -> HttpResponse:
         for sale in sales
     ]
     # A draw takes entries before its opening; afterwards nobody can order in it.
+    opened = [card for card in cards if card.opened and not card.sale.has_draw]
     context = {
-        "open_cards": [card for card in cards if card.opened and not card.sale.has_draw],
+        "open_cards": [card for card in opened if not card.paused],
+        "paused_cards": [card for card in opened if card.paused],
         "draw_cards": [card for card in cards if not card.opened and card.sale.has_draw],
         "coming_cards": [card for card in cards if not card.opened and not card.sale.has_draw],
         "drawn_cards": [card for card in cards if card.opened and card.sale.has_draw],

@@ -159,6 +159,13 @@ def test_home_shows_a_draw_as_open_for_entries_until_the_start_and_as_drawn_afte
     assert "product-stock" not in text.split("Already drawn")[1].split("</section>")[0]
 
 
+def test_home_shows_a_paused_sale_as_paused(client: Client, item: SaleItem) -> None:
+    change(item, SaleChange.Kind.PAUSE)
+    text = text_of(client, "/")
+    assert "Open now" not in text
+    assert text.index(">Paused</h2>") < text.index(page_of(item))
+
+
 def test_signing_in_leads_back_to_the_item_and_to_the_form_with_the_units(
     client: Client, item: SaleItem, buyer: User
 ) -> None:
