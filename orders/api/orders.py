@@ -311,8 +311,7 @@ def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
     if outcome is StartOutcome.NO_PROVIDER:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif outcome is StartOutcome.TIME_OVER:
-        to_next, to_all = _("The units go to the next in the drawn order."), _("The units go back on sale.")
-        title, detail = _("The payment deadline has passed"), to_next if order.was_drawn else to_all
+        title, detail = _("The payment deadline has passed"), _("The units are no longer held for you.")
     elif outcome is StartOutcome.PRICE_CHANGED:
         amount = money(order.amount_minor, order.currency)
         title = _("A price has changed")

@@ -170,11 +170,7 @@ def expiry(mail: Mail) -> MailText | None:
     if order.status in SOLD:
         # The late payment was accepted meanwhile; the confirmation says so.
         return None
-    ended = _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
-    if order.was_drawn:
-        ended = _(
-            "You had until %(deadline)s to pay. The order has expired, and the units go to the next in the drawn order."
-        )
+    ended = _("You had until %(deadline)s to pay. The order has expired, and the units are no longer held for you.")
     sentences = [ended % {"deadline": time_text(order.expires_at)}]
     if order.late_payment_undecided:
         sentences.append(_("Your payment arrived after that. We are checking availability and will email you."))

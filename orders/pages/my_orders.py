@@ -38,9 +38,6 @@ from seckill.phase import Phase
 from shop.languages.buyer_language import remember_language
 from shop.languages.page_language import path_in
 
-# The units of such an order go to the next in the drawn order, or will if it is not paid.
-MAY_PASS_ON = (OrderStatus.AWAITING_PAYMENT, OrderStatus.EXPIRED, OrderStatus.CANCELLED)
-
 # Without JavaScript: while an event of the provider is awaited, and while a refund is.
 RELOAD_SOON_SECONDS = 5
 RELOAD_LATER_SECONDS = 30
@@ -101,7 +98,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "deciding": deciding,
         "unknown": unknown,
         "unreported": any(payment.page_open and payment.found_paid_at for payment in payments),
-        "drawn": order.reservation_id is not None and order.status in MAY_PASS_ON and order.was_drawn,
+        "drawn": awaiting and order.reservation_id is not None and order.was_drawn,
         "never_reported": any(payment.never_reported for payment in payments),
         "changing": awaiting or deciding or unknown or money_changes or other is not None,
         "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=money_changes),
