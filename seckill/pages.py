@@ -103,10 +103,11 @@ def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) 
     """What the page of a sale shows, also before it is published (seckill/staff/preview_page.py)."""
     phase = phase_of_sale(offers, default=shown.phase_at(now))
     notes = {offer.pause_note for offer in offers}
+    texts = sale_page_texts(has_draw=shown.has_draw)
     return {
         "sale": shown,
         "phase": phase,
-        "phase_text": phase_texts()[phase],
+        "phase_text": texts["phase"][phase],
         # Also during a pause. A draw takes entries until then.
         "has_opened": now >= shown.opens_at,
         "shared_note": notes.pop() if len(notes) == 1 else "",
@@ -119,7 +120,7 @@ def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) 
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": sign_in_url(path),
         "buy_form": "seckill/_enter.html" if shown.has_draw else "seckill/_buy.html",
-        "texts": sale_page_texts(),
+        "texts": texts,
     }
 
 

@@ -18,7 +18,7 @@ from shop.http.problems import OUTAGE
 from shop.times.time_left import duration
 
 
-def sale_page_texts() -> dict[str, Any]:
+def sale_page_texts(*, has_draw: bool = False) -> dict[str, Any]:
     """Every text that the page's scripts may show. They fill in the {placeholders}."""
     return {
         "outcomes": {
@@ -43,12 +43,12 @@ def sale_page_texts() -> dict[str, Any]:
             "paused": _("Paused"),
         },
         "stock": stock_texts(),
-        "phase": phase_texts(),
+        "phase": phase_texts(has_draw=has_draw),
         "announcements": {
             "minute_left": _("One minute until the start."),
             "seconds_left": _("Ten seconds until the start."),
             "proof": _("Your browser computes for some seconds before it reserves."),
-            "open": _("The sale is open."),
+            "open": _("The entries have closed.") if has_draw else _("The sale is open."),
             "resumed": _("The sale has resumed."),
             "paused": _("The sale is paused."),
             "ended": _("The sale is over."),
@@ -184,11 +184,11 @@ def stock_texts() -> dict[str, str]:
     }
 
 
-def phase_texts() -> dict[str, str]:
-    """The label before the countdown."""
+def phase_texts(*, has_draw: bool = False) -> dict[str, str]:
+    """The label before the countdown. At the opening of a draw its entries close, and nobody can order in it."""
     return {
-        "upcoming": _("Opens in"),
-        "open": _("Open, closes in"),
+        "upcoming": _("Entries close in") if has_draw else _("Opens in"),
+        "open": _("Entries closed, ends in") if has_draw else _("Open, closes in"),
         "paused": _("Paused, closes in"),
         "ended": _("This sale is over"),
     }

@@ -333,7 +333,7 @@ def test_an_open_page_of_a_draw_says_by_itself_that_it_is_paused_and_that_the_en
     item = make_draw(product, opens_in_seconds=12)
     open_sale(page, live_shop, item)
     phase = page.locator("[data-phase-text]")
-    expect(phase).to_have_text("Opens in")
+    expect(phase).to_have_text("Entries close in")
     change(item, SaleChange.Kind.PAUSE)
     expect(phase).to_have_text("Paused, closes in", timeout=10_000)
     # When it is opened anew meanwhile, then it goes on saying it

@@ -159,6 +159,15 @@ def test_home_shows_a_draw_as_open_for_entries_until_the_start_and_as_drawn_afte
     assert "product-stock" not in text.split("Already drawn")[1].split("</section>")[0]
 
 
+def test_the_page_of_a_draw_counts_to_the_end_of_its_entries_and_is_not_called_open_afterwards(
+    client: Client, product: Product
+) -> None:
+    draw = make_draw(product)
+    assert "Entries close in</span>" in text_of(client, page_of(draw))
+    opening_passes(draw)
+    assert "Entries closed, ends in</span>" in text_of(client, page_of(draw))
+
+
 def test_home_shows_a_paused_sale_as_paused(client: Client, item: SaleItem) -> None:
     change(item, SaleChange.Kind.PAUSE)
     text = text_of(client, "/")
