@@ -5,7 +5,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from orders.models import OrderStatus
 from seckill.models import SaleItem
-from tests.browser.conftest import sign_in
+from tests.browser.conftest import sign_in, width_of
 from tests.browser.screen import PHONE, opened
 from tests.steps.buying import make_orders
 
@@ -39,6 +39,8 @@ def test_filters_open_above_the_products_and_sorting_needs_no_button(
         page.wait_for_url("**min_price=50**")
         page.select_option("#id_sort", "price")
         page.wait_for_url("**sort=price**")
+        page.goto(f"{live_shop}/search/?q={'a' * 100}")
+        assert width_of(page) == PHONE
 
 
 def test_what_is_asked_for_is_on_the_first_screen_and_nothing_is_cut_off(
