@@ -95,7 +95,7 @@ def place_errors(country: str, values: Mapping[str, str]) -> dict[str, str]:
     elif chosen and elsewhere and chosen not in elsewhere:
         errors["city"] = _("%(city)s is not in %(region)s. Please correct one of them.") % {
             "city": city,
-            "region": region,
+            "region": chosen.label,
         }
     return errors
 
@@ -117,7 +117,7 @@ def postcode_error(country: str, postcode: str, *, region: str) -> str:
             return ""
         return _("%(postcode)s is no postcode of %(region)s. Please correct one of them.") % {
             "postcode": postcode,
-            "region": place.name,
+            "region": place.label,
         }
     examples = rules_of(country).postal_code_examples
     if not examples:

@@ -135,7 +135,7 @@ def test_an_error_is_said_at_the_field_in_both_languages() -> None:
         ({"country": "US", "postcode": "94103", "region": ""}, "region", "Please fill in “State”.", "请填写"),
         ({"district": ""}, "district", "Please fill in “District”.", "请填写区县。"),
         ({"postcode": "unknown"}, "postcode", "does not look like a postcode", "邮政编码"),
-        ({"city": "南京市"}, "city", "南京市 is not in 浙江省", "南京市不属于浙江省"),
+        ({"city": "南京市"}, "city", "南京市 is not in 浙江省 · Zhejiang", "南京市不属于浙江省"),
         ({"phone": "call me"}, "phone", "does not look like a phone number", "电话号码"),
         ({"phone": "12"}, "phone", "does not look like a phone number", "电话号码"),
         ({"line1": "x" * 201}, "line1", "at most 200", "200"),
