@@ -35,9 +35,11 @@ FRESH_SECONDS = 1.0
 # While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
 # Answers of the API, which say the time, the phase of a sale and the stock, are never served older.
 STILL_GOOD_SECONDS = 2.0
-# How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none.
+# How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none. A page that
+# nobody has asked for in UNASKED_SECONDS is old for that reason, and not because nobody can look: it is as none.
 WAIT_SECONDS = 0.5
 FIRST_WAIT_SECONDS = 2.0
+UNASKED_SECONDS = 10.0
 # How long the last good page is served while Django cannot render it, usually because PostgreSQL is away. The data
 # in PostgreSQL cannot change meanwhile, and stock and phase come by the page's scripts from the reservation store.
 LAST_GOOD_SECONDS = 600.0
@@ -129,8 +131,9 @@ class Shells:
             return shell.answer(headers)
         if rendering is None:
             return once_more(last_good, headers) if last_good else None
+        was_asked = last_good and time.monotonic() - last_good.ask_again_s < UNASKED_SECONDS
         try:
-            async with asyncio.timeout(WAIT_SECONDS if last_good else FIRST_WAIT_SECONDS):
+            async with asyncio.timeout(WAIT_SECONDS if was_asked else FIRST_WAIT_SECONDS):
                 rendered = await asyncio.shield(rendering)
         except Exception:
             # Rendering takes too long, or has failed, which `_end` has logged.

@@ -12,7 +12,7 @@ import pytest
 from shop.http.public_answers import CACHE_CONTROL
 from tests.web.reservations.shadow import Scope
 from web import shells as shells_module
-from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, Shells, asked_of
+from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, UNASKED_SECONDS, Shells, asked_of
 from web.wsgi_request import RawAnswer
 
 HOST = "localhost:8000"
@@ -178,6 +178,19 @@ def test_the_last_good_page_is_served_while_rendering_hangs(
     django.may_answer.set()
     visitors.let_pass(0.2)
     assert visitors.page() == "page 2 of /"
+
+
+def test_the_first_visitor_in_a_while_waits_longer_for_a_page_that_is_no_longer_true(
+    visitors: Visitors, django: Django, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shells_module, "WAIT_SECONDS", 0.05)
+    visitors.page()
+    clock.now_s += FRESH_SECONDS + UNASKED_SECONDS
+    django.may_answer.clear()
+    visit = visitors.start()
+    visitors.let_pass(0.2)
+    django.may_answer.set()
+    assert body_of(*visitors.wait(visit)) == "page 2 of /"
 
 
 def test_other_requests_are_left_to_django(visitors: Visitors, django: Django) -> None:
