@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -34,7 +35,7 @@ class Document(models.Model):
     total_minor = models.PositiveBigIntegerField(_("total in minor units"))
     currency = models.CharField(_("currency"), max_length=3)
     contents = models.JSONField(_("contents"))
-    made_at = models.DateTimeField(pgettext_lazy("document", "made at"), auto_now_add=True)
+    made_at = models.DateTimeField(pgettext_lazy("document", "made at"), db_default=Now(), editable=False)
     issued_at = models.DateTimeField(_("issued on"), null=True, editable=False)
 
     class Meta:

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from seckill.models import SaleItem
@@ -18,7 +19,7 @@ class LineMail(models.Model):
     buyer = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="line_mails", verbose_name=_("buyer")
     )
-    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)

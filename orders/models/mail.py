@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -31,7 +32,7 @@ class Mail(models.Model):
     refund = models.ForeignKey(
         Refund, models.CASCADE, related_name="mails", verbose_name=_("refund"), null=True, blank=True
     )
-    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Func, Q, Value
-from django.db.models.functions import Upper
+from django.db.models.functions import Now, Upper
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -145,7 +145,7 @@ class Order(models.Model):
         _("tax on shipping in percent"), max_digits=5, decimal_places=2, null=True, blank=True
     )
     refunded_minor = models.PositiveBigIntegerField(_("refunded in minor units"), default=0, db_default=0)
-    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     reserved_at = models.DateTimeField(_("reserved at"))
     expires_at = models.DateTimeField(_("to be paid by"))
     ended_at = models.DateTimeField(_("paid or ended at"), null=True, blank=True)

@@ -4,6 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -19,7 +20,7 @@ class OrderNote(models.Model):
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True
     )
-    made_at = models.DateTimeField(pgettext_lazy("note", "made at"), auto_now_add=True)
+    made_at = models.DateTimeField(pgettext_lazy("note", "made at"), db_default=Now(), editable=False)
 
     class Meta:
         verbose_name = _("note of the staff")

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Upper
+from django.db.models.functions import Now, Upper
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order
@@ -39,7 +39,7 @@ class Payment(models.Model):
     currency = models.CharField(_("currency"), max_length=3)
     url = models.TextField(_("payment page"), blank=True)
     request = models.JSONField(_("request for the payment page"), null=True, editable=False)
-    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     captured_at = models.DateTimeField(_("captured at"), null=True, blank=True)
     closed_at = models.DateTimeField(_("payment page closed at"), null=True, blank=True)
     found_paid_at = models.DateTimeField(_("found paid at"), null=True, blank=True, editable=False)
@@ -101,7 +101,7 @@ class RecordedPayment(models.Model):
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True
     )
-    recorded_at = models.DateTimeField(_("recorded at"), auto_now_add=True)
+    recorded_at = models.DateTimeField(_("recorded at"), db_default=Now(), editable=False)
 
     class Meta:
         verbose_name = _("payment that staff recorded")
@@ -134,7 +134,7 @@ class PaymentEvent(models.Model):
     currency = models.CharField(_("currency"), max_length=3)
     card_mark = models.CharField(_("mark of the card"), max_length=32, blank=True, default="", db_default="")
     happened_at = models.DateTimeField(_("happened at"))
-    received_at = models.DateTimeField(_("received at"), auto_now_add=True)
+    received_at = models.DateTimeField(_("received at"), db_default=Now(), editable=False)
     applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)
     outcome = models.CharField(_("outcome"), max_length=100, blank=True)
 

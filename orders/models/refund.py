@@ -5,7 +5,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order
@@ -51,7 +51,7 @@ class Refund(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True, blank=True
     )
     provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
-    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)

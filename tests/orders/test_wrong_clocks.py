@@ -14,7 +14,7 @@ from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
-from orders.models import Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.models import Document, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import refunds
 from seckill import ledger
 from seckill.models import SaleItem
@@ -94,6 +94,9 @@ def test_orders_payments_and_refunds_end_by_the_clock_of_postgresql(
     payment, received = Payment.objects.get(), PaymentEvent.objects.get()
     times = [paid.ended_at, payment.captured_at, received.applied_at, Refund.objects.get().ended_at]
     times += Order.objects.values_list("ended_at", flat=True)
+    # And so are those that tell when the rows were made
+    times += [payment.created_at, received.received_at, Refund.objects.get().created_at]
+    times += [*Mail.objects.values_list("created_at", flat=True), *Document.objects.values_list("made_at", flat=True)]
     assert [time for time in times if time is None or abs(database_now() - time) > timedelta(minutes=1)] == []
 
 
@@ -105,6 +108,7 @@ def test_a_checkout_holds_units_by_the_clock_of_postgresql(buyer: User, clock: t
         order = place_order(wish).order
     assert order is not None
     assert order.expires_at - order.reserved_at == timedelta(minutes=30)
+    assert abs(order.created_at - order.reserved_at) < timedelta(minutes=1)
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
