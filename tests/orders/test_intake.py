@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import LazySettings, settings
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection, connections, transaction
+from django.db import IntegrityError, OperationalError, connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 from django_redis import get_redis_connection
@@ -24,7 +24,7 @@ from seckill.outbox import outbox
 from seckill.store.keys import keys_of
 from shop.models import Product
 from shop.times.timestamps import to_ms
-from tests.steps.at_once import at_once
+from tests.steps.at_once import at_once, in_the_middle
 from tests.steps.buying import new_buyers, reserve, reserve_often, signed_in
 from tests.steps.shop import make_item, other_item
 from tests.steps.store import counters_of, figures, store_away
@@ -152,6 +152,28 @@ def test_an_entry_of_an_unknown_buyer_is_set_aside_and_the_others_pass(
     assert b"no such item or buyer" in record[b"error"]
     assert (counters_of(item).left, counters_of(item).held) == (3, 2), "its hold is released"
     assert "outbox_entry_set_aside" in caplog.text
+
+
+def test_an_account_that_is_deleted_in_the_middle_of_a_batch_waits_for_it_and_stays(
+    item: SaleItem, buyer: User
+) -> None:
+    reserve(item, buyer)
+    with in_the_middle(intake, "insert_rows", User.objects.filter(pk=buyer.pk).delete) as deletion:
+        assert intake.drain_once(item_id=item.pk) == 1
+    assert isinstance(deletion[0].exception(), IntegrityError)
+    assert Order.objects.get().buyer == buyer
+
+
+def test_an_item_that_is_deleted_in_the_middle_of_a_batch_fails_that_batch_once(
+    item: SaleItem, buyer: User, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve(item, buyer)
+    row = SaleItem.objects.filter(pk=item.pk)
+    with in_the_middle(intake, "insert_rows", row.delete), pytest.raises(SaleItem.DoesNotExist):
+        intake.drain_once(item_id=item.pk)
+    monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
+    assert [intake.drain_once(item_id=item.pk) for _ in range(2)] == [1, 0]
+    assert (store.xlen(keys_of(item.pk).dead), counters_of(item).left) == (1, 5)
 
 
 def test_a_malformed_entry_is_set_aside_and_the_others_pass(product: Product, store: Any) -> None:
