@@ -47,10 +47,10 @@ def payment_came(order: Order, payment: Payment, *, is_right: bool) -> None:
         Order.objects.filter(pk=order.pk).update(attention=next(reasons_from_rows(order, but_for=payment), ""))
 
 
-def refunds_work_again(order: Order) -> None:
-    """No refund of the order fails any more."""
-    failing = Order.objects.filter(pk=order.pk, attention=Attention.REFUND_FAILS)
-    failing.update(attention=next(reasons_from_rows(order), ""))
+def is_over(order: Order, reason: Attention) -> None:
+    """The reason is no more: no refund of the order fails, or all that was unreported has gone back."""
+    listed = Order.objects.filter(pk=order.pk, attention=reason)
+    listed.update(attention=next(reasons_from_rows(order), ""))
 
 
 def resolve(order: Order) -> bool:
@@ -104,8 +104,14 @@ def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterat
 
 
 def is_told_refund(event: PaymentEvent, payment: Payment) -> bool:
-    """Whether it is the refund of all that staff were told to make of an unreported payment. If it fails, it is not."""
-    return payment.never_reported and event.kind != "refund_failed" and event.amount_minor >= payment.amount_minor
+    """Whether it is of the refund of all that staff were told to make of an unreported payment. If it fails, it is not.
+
+    They may make it in steps: the last one tells the sum.
+    """
+    if not payment.never_reported or event.kind == "refund_failed":
+        return False
+    told = PaymentEvent.objects.filter(payment_id=payment.pk, amount_minor__gte=payment.amount_minor)
+    return told.filter(kind__in=("refunded", "refunded_so_far", "refund_paid")).exists()
 
 
 def reason_of_late_payment(order: Order, event: PaymentEvent) -> Attention | None:

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from orders.life import lifecycle, settlement
-from orders.life.attention import give_reason, is_told_refund, payment_came
+from orders.life.attention import give_reason, is_over, is_told_refund, payment_came
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import late_money, refunds
 from orders.payments.provider.interface import Event, EventKind
@@ -227,6 +227,7 @@ def give_up(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcom
     If they have dealt with an unreported payment, they were told to refund it. That this has failed is new to them.
     """
     if is_told_refund(row, payment):
+        is_over(order, Attention.REFUND_WITHOUT_PAYMENT)
         return EventOutcome.NO_CAPTURE
     log.error("refund_without_capture", order=str(order.number), payment=str(row.payment_id), event_id=row.event_id)
     give_reason(order, Attention.REFUND_WITHOUT_PAYMENT)

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, Now
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
-from orders.life.attention import give_reason, refunds_work_again, resolved_at
+from orders.life.attention import give_reason, is_over, resolved_at
 from orders.models import BY_HAND, ENDED_UNPAID, Attention, Order, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import EventKind, ProviderRefused, ProviderUnreachable, RefundAnswer
@@ -168,7 +168,7 @@ def finish(*, refund_id: UUID) -> bool:
         all_goes_back = payment.status == Payment.Status.REFUND_DUE
         may_have_failed = all_goes_back or refund.attempts >= ATTEMPTS_BEFORE_ATTENTION
         if order.attention == Attention.REFUND_FAILS and may_have_failed and not another_fails(order):
-            refunds_work_again(order)
+            is_over(order, Attention.REFUND_FAILS)
         close(order=order, payment=payment)
         lifecycle.tell_of_refund(order, refund)
     return True

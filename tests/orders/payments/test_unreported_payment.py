@@ -120,6 +120,21 @@ def test_the_refund_that_staff_were_told_to_make_is_nothing_to_do(
     assert attention_of(unheard) == (Attention.REFUND_WITHOUT_PAYMENT if part_minor else "")
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_refund_of_all_may_come_in_two_steps(
+    unheard: Order, payment: Payment, as_manager: Client, at_once: bool
+) -> None:
+    let_an_hour_pass()
+    mark_resolved(as_manager, unheard)
+    for kind, amount_minor in (("refunded_so_far", 500), ("refunded", payment.amount_minor)):
+        send_webhook(message(payment, kind, amount_minor=amount_minor))
+        if kind == "refunded" or not at_once:
+            PaymentEvent.objects.update(received_at=F("received_at") - inbox.GIVEN_UP_AFTER)
+            tasks.apply_waiting_events()
+    assert not PaymentEvent.objects.filter(applied_at=None).exists()
+    assert attention_of(unheard) == ""
+
+
 def test_a_refund_that_staff_made_and_that_has_failed_is_listed(
     unheard: Order, payment: Payment, as_manager: Client
 ) -> None:
