@@ -129,7 +129,7 @@ PROBLEMS = [
     Explained(
         "address_fixed",
         409,
-        _("The delivery address can no longer be changed: the order was sent, or it has ended."),
+        _("The address, the way of sending or the invoice of the order can no longer be changed."),
         _("Ask the buyer to contact the shop."),
     ),
     Explained("cancelled_too_often", 429, _("The buyer has cancelled orders for this item several times."), WAIT),

@@ -21,7 +21,7 @@ from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import AddressSerializer
 from orders.shipping.address_texts import address_kept_text, is_address_taken, other_country_text
-from orders.shipping.delivery_choice import DeliveryOutcome, store_choice
+from orders.shipping.delivery_choice import DeliveryOutcome, is_sent_otherwise, store_choice
 from shop.http.base_view import JsonAPIView
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
@@ -33,7 +33,8 @@ class OrderDeliverySerializer(AddressSerializer):
         max_length=50,
         required=False,
         help_text="One of GET /api/v1/shipping-methods/?order=…, for an order of a flash sale that has no payment page "
-        "yet. Its price is added to the order. Not needed where the shop has no shipping methods.",
+        "yet. Its price is added to the order. Later only the same can be sent. Not needed where the shop has no "
+        "shipping methods.",
     )
 
     billing_address = billing_address_field()
@@ -92,8 +93,11 @@ class OrderAddressView(JsonAPIView):
             return problem(
                 status=409,
                 code="address_fixed",
-                title=_("The address can no longer be changed"),
-                detail=_("The order has been sent, or it has ended. The invoice is fixed with the payment."),
+                title=_("This can no longer be changed"),
+                detail=_(
+                    "The order has been sent, or it has ended. The way of sending is fixed with the payment page, the "
+                    "invoice with the payment. Nothing was changed."
+                ),
                 order_status=order.status,
             )
         shown = orders_of(request).get(pk=order.pk)
@@ -103,6 +107,10 @@ class OrderAddressView(JsonAPIView):
 def stored(order: Order, values: dict[str, str], *, method: str, billing: dict[str, str]) -> DeliveryOutcome:
     """All of it or nothing. Call it in a transaction."""
     outcome = store_choice(order, values=values, method=method)
+    if outcome is DeliveryOutcome.STORED and method:
+        order.refresh_from_db(fields=["shipping_name", "shipping_minor"])
+        if is_sent_otherwise(order, method=method):
+            outcome = DeliveryOutcome.FIXED if order.payments.exists() else DeliveryOutcome.NOT_OFFERED
     # The order is locked by now: a payment writes the invoice under the same lock.
     if outcome is DeliveryOutcome.STORED and not store_billing(order_id=order.pk, values=billing):
         outcome = DeliveryOutcome.FIXED

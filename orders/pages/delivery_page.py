@@ -15,7 +15,14 @@ from orders.invoices.billing import BILLING_FIELDS, BillingForm, store_billing
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
 from orders.shipping.address_texts import address_kept_text, is_address_taken, other_country_text
-from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_choice
+from orders.shipping.delivery_choice import (
+    DeliveryOutcome,
+    choice_open,
+    countries_of,
+    is_sent_otherwise,
+    offers_of,
+    store_choice,
+)
 from orders.shipping.order_address import CHANGEABLE, DeliveryForm, address_of, as_initial, likely_address
 from orders.shipping.shipping_prices import Choice, choice_in
 from shop.accounts.address_book import AddressBookFull, book_full_text, keep_address
@@ -66,7 +73,7 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
         messages.warning(request, address_kept_text() if is_address_taken(order) else fixed_text())
         return redirect(order)
     order.refresh_from_db(fields=["amount_minor", "shipping_name", "shipping_minor"])
-    if is_sent_otherwise(order, form, choice):
+    if choice.method and is_sent_otherwise(order, method=choice.method):
         text = _("The address is saved. The way of sending stays as it was, because the payment page was already open.")
         messages.warning(request, text)
     elif order.status == OrderStatus.AWAITING_PAYMENT and "later" not in request.POST:
@@ -74,16 +81,6 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     else:
         messages.success(request, _("The delivery address is saved."))
     return redirect(order)
-
-
-def is_sent_otherwise(order: Order, form: DeliveryForm, choice: Choice) -> bool:
-    """Whether the form asks for another way of sending than the order has: one that was chosen in another tab.
-
-    The order has the name in the language of that tab, so names alone do not tell.
-    """
-    chosen = [offer for offer in offers_of(order, country=form.values["country"]) if offer.code == choice.method]
-    has = order.shipping_name, order.shipping_minor
-    return bool(chosen) and chosen[0].name != has[0] and chosen[0].price_minor != has[1]
 
 
 def billing_of(request: HttpRequest, order: Order) -> dict[str, str]:

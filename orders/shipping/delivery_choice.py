@@ -10,10 +10,11 @@ from enum import StrEnum
 from django.conf import settings
 from django.db import transaction
 
-from orders.models import Order, OrderStatus
+from orders.models import Order, OrderStatus, ShippingMethod
 from orders.shipping.order_address import address_of, as_initial, only_country, store_address
-from orders.shipping.shipping_prices import ShippingOffer, active_methods, countries_sent_to, offers_for
+from orders.shipping.shipping_prices import FREE, ShippingOffer, active_methods, countries_sent_to, offers_for
 from shop.accounts.address_book import default_address
+from shop.languages.columns import in_all_languages
 
 
 class DeliveryOutcome(StrEnum):
@@ -79,6 +80,14 @@ def offers_of(order: Order, *, country: str) -> list[ShippingOffer]:
     lines = order.lines.select_related("variant")
     weight_grams = sum(line.units * line.variant.weight_grams for line in lines)
     return offers_for(country=country, weight_grams=weight_grams, total_minor=order.goods_minor)
+
+
+def is_sent_otherwise(order: Order, *, method: str) -> bool:
+    """Whether `method` is not how the order is sent, which has its name in the language of whoever chose it."""
+    names = ShippingMethod.objects.filter(code=method).values_list("code", *in_all_languages("name")).first()
+    if names is None:
+        return method != FREE or order.shipping_minor > 0
+    return order.shipping_name not in names
 
 
 def store_choice(

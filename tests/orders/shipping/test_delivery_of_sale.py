@@ -98,20 +98,25 @@ def test_the_choice_can_be_changed_until_a_payment_page_has_its_amount(client: C
     assert ShippingAddress.objects.get().city == "Hamburg"
 
 
+@pytest.mark.parametrize("price_minor", [3000, 800])
 def test_a_choice_in_a_second_tab_that_comes_after_the_payment_page_is_not_ignored_silently(
-    client: Client, to_china: Order
+    client: Client, to_china: Order, post: ShippingMethod, price_minor: int
 ) -> None:
     order = to_china
+    ShippingPrice.objects.filter(method__code="fast").update(price_minor=price_minor)
     client.post(order.address_path, ADDRESS | {"shipping": "post:800"})
-    answer = client.post(order.address_path, ADDRESS | {"shipping": "fast:3000"})
+    answer = client.post(order.address_path, ADDRESS | {"shipping": f"fast:{price_minor}"})
     assert (answer["Location"], messages_on(answer)) == (
         order.get_absolute_url(),
         ["The address is saved. The way of sending stays as it was, because the payment page was already open."],
     )
     assert amounts_of(order) == (2700, 800, "Post")
-    # The same choice again leads to the payment page
-    answer = client.post(order.address_path, ADDRESS | {"shipping": "post:800"})
-    assert answer["Location"].startswith("/pay/simulated/")
+    # The same choice again leads to the payment page, also in the language of another tab
+    ShippingMethod.objects.filter(pk=post.pk).update(name_zh_hans="邮政")
+    for language in ("en", "zh-hans"):
+        headers = {"Accept-Language": language}
+        answer = client.post(order.address_path, ADDRESS | {"shipping": "post:800"}, headers=headers)
+        assert answer["Location"].startswith("/pay/simulated/")
 
 
 @pytest.fixture
@@ -169,6 +174,28 @@ def test_the_api_chooses_before_it_pays(order: Order, buyer: User) -> None:
     body = put_address(api, order, shipping_method="post").json()
     assert (body["amount"], body["shipping"]) == ("27.00", {"name": "Post", "amount": "8.00"})
     assert press_pay(api, order.number, key="second").status_code == 201
+
+
+def test_the_api_refuses_another_way_of_sending_once_a_payment_page_has_its_amount(
+    to_china: Order, buyer: User
+) -> None:
+    api = signed_in(buyer)
+    assert press_pay(api, to_china.number).status_code == 201
+    refused = put_address(api, to_china, city="Ningbo", shipping_method="fast")
+    assert (refused.status_code, refused.json()["code"]) == (409, "address_fixed")
+    assert ShippingAddress.objects.get().city == "Shanghai"
+    # The one that was chosen is no change
+    assert put_address(api, to_china, city="Ningbo", shipping_method="post").status_code == 200
+    assert put_address(api, to_china, city="Shanghai").status_code == 200
+    assert amounts_of(to_china) == (2700, 800, "Post")
+
+
+def test_in_a_shop_without_ways_of_sending_the_free_one_may_be_named(
+    post: ShippingMethod, order: Order, buyer: User
+) -> None:
+    post.delete()
+    assert put_address(signed_in(buyer), order, shipping_method="rocket").status_code == 409
+    assert put_address(signed_in(buyer), order, shipping_method="free").status_code == 200
 
 
 def test_a_strangers_order_has_no_offers(order: Order, stranger: User) -> None:
