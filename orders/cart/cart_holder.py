@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from orders.cart.cart_lines import LINES_MAX
 from orders.models import Cart, CartLine
+from shop.models.people import lock_account
 
 # How long a guest's cart is kept after its last change; the cookie in the guest's browser lasts as long.
 KEPT = timedelta(days=60)
@@ -59,8 +60,10 @@ def carts_to_read(holder: Holder) -> list[Cart]:
 def open_cart(holder: Holder) -> Cart:
     """The holder's cart, locked until the transaction ends; a new one where there is none.
 
-    A guest cannot choose a token: one that no cart has gives a new cart with a new token.
+    A guest cannot choose a token: one that no cart has gives a new cart with a new token. Raises AccountEnded.
     """
+    if holder.buyer_id is not None:
+        lock_account(holder.buyer_id)
     found = find_cart(holder)
     if found is None and holder.buyer_id is not None:
         found, _is_new = Cart.objects.get_or_create(buyer_id=holder.buyer_id)
@@ -87,11 +90,15 @@ def guest_cart(token: UUID | None) -> Cart | None:
 
 
 def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
-    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. False if there was none."""
+    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. False if there was none.
+
+    Raises AccountEnded.
+    """
     if guest_cart(token) is None:
         return False
-    Cart.objects.get_or_create(buyer_id=buyer_id)
     with transaction.atomic():
+        lock_account(buyer_id)
+        Cart.objects.get_or_create(buyer_id=buyer_id)
         # Both at once and in the order of their ids, so that two merges cannot deadlock.
         both = Q(buyer_id=buyer_id) | Q(token=token, buyer=None)
         carts = list(Cart.objects.select_for_update().filter(both).order_by("pk"))

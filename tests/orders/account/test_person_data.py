@@ -41,7 +41,7 @@ from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 from tests.processes import wait_until
 from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
 from tests.steps.at_once import in_the_middle, run_and_close
-from tests.steps.buying import ADDRESS, fill, make_orders, wish_of
+from tests.steps.buying import ADDRESS, add_to_cart, fill, make_orders, wish_of
 from tests.steps.operating import waiting_for_locks
 from tests.steps.paying import payment_row
 from tests.steps.shop import goods
@@ -196,12 +196,18 @@ def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(
 ) -> None:
     credentials = {"username": "buyer", "password": "buyer-password"}
     pending = EmailAddress.objects.create(user=person, email="pending@example.com")
+    goods("cup")
+    was_guest = Client()
+    add_to_cart(was_guest, "cup")
+    was_guest.force_login(person)
     calls: list[Callable[[], Any]] = [
         lambda: signed_in.post("/accounts/email/", {"email": "new@example.com", "action_add": ""}),
         lambda: Client().post(f"/accounts/confirm-email/{EmailConfirmationHMAC(pending).key}/"),
         lambda: signed_in.post(f"/reminders/item/{item.pk}/"),
         lambda: signed_in.post("/accounts/addresses/new/", ADDRESS),
         lambda: Client().post("/api/v1/auth/token/", credentials, content_type="application/json"),
+        lambda: add_to_cart(signed_in, "cup"),
+        lambda: was_guest.get("/cart/"),
     ]
     with ThreadPoolExecutor(len(calls)) as threads:
         answers: list[Future[Any]] = []
@@ -213,9 +219,10 @@ def test_calls_that_wait_for_the_end_of_an_account_keep_nothing_of_the_person(
 
         with mock.patch("orders.account.deletion.anonymise", calls_come_late):
             delete_account(person.pk)
-    assert [answer.result().status_code for answer in answers] == [403, 403, 403, 403, 401]
+    assert [answer.result().status_code for answer in answers] == [403, 403, 403, 403, 401, 403, 403]
     for model in (Address, ApiToken, EmailAddress, Reminder):
         assert not model.objects.exists(), model
+    assert not Cart.objects.filter(buyer=person).exists()
     person.refresh_from_db()
     assert person.email == ""
 
