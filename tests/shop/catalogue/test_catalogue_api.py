@@ -126,3 +126,12 @@ def test_the_number_of_queries_is_constant(
         for path, queries in calls.items():
             with django_assert_num_queries(queries):
                 assert api.get(f"/api/v1/{path}").status_code == 200
+
+
+def test_an_answer_in_another_language_or_with_another_link_has_another_tag(api: APIClient) -> None:
+    for slug in ("tea", "cup"):
+        make_product(slug=slug, name=slug, price_minor=100)
+    callers: list[dict[str, str]] = [{}, {"Host": "localhost"}, {"Accept-Language": "zh-hans"}]
+    answers = [api.get("/api/v1/products/?page_size=1", headers=caller) for caller in callers]
+    assert len({answer.content for answer in answers}) == 1
+    assert len({answer["ETag"] for answer in answers}) == 3
