@@ -167,8 +167,8 @@ def mark_dealt_with(pk: int) -> bool:
 
 
 def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
-    """Do what needs the reservation store. After a crash before this, the sweeps do it."""
-    if outcome not in (EventOutcome.PAID, EventOutcome.LATE, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
+    """Do what needs the reservation store. After a crash before this, and after refunds, the sweeps do it."""
+    if outcome not in (EventOutcome.PAID, EventOutcome.LATE, EventOutcome.REFUND_STARTED):
         return
     order_id = Payment.objects.values_list("order_id", flat=True).get(pk=row.payment_id)
     if outcome is EventOutcome.LATE:
