@@ -113,15 +113,19 @@ def test_a_capture_after_the_deadline_pays_an_order_that_is_not_expired_yet(orde
     assert tasks.expire_overdue() == 0
 
 
-def test_money_for_an_order_that_staff_recorded_as_paid_goes_back(order: Order, payment: Payment) -> None:
+@pytest.mark.parametrize("status", [OrderStatus.PAID, OrderStatus.SHIPPED])
+def test_money_for_an_order_that_staff_recorded_as_paid_goes_back(
+    order: Order, payment: Payment, status: OrderStatus
+) -> None:
     lifecycle.pay(order_id=order.pk)
+    assert status == OrderStatus.PAID or lifecycle.ship(order_id=order.pk)
     send_webhook(message(payment))
     payment.refresh_from_db()
-    assert statuses_of(order) == (OrderStatus.PAID, Attention.PAID_TWICE)
+    assert statuses_of(order) == (status, Attention.PAID_TWICE)
     assert payment.status == Payment.Status.REFUND_DUE
     send_webhook(message(payment, "refunded"))
     payment.refresh_from_db()
-    assert (statuses_of(order)[0], payment.status) == (OrderStatus.PAID, Payment.Status.REFUNDED)
+    assert (statuses_of(order)[0], payment.status) == (status, Payment.Status.REFUNDED)
 
 
 def test_a_wrong_amount_pays_nothing_and_is_refunded(order: Order) -> None:
