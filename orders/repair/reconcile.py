@@ -28,7 +28,7 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from orders.life import intake
 from orders.models import SOLD, Attention, Order, OrderLine, OrderStatus, StoreRepair
@@ -119,7 +119,7 @@ def reconcile(
         replaced = item_state.is_of_other_timeline(item_id=item_id, timeline=timeline)
         item_state.mark_unverified(item_id=item_id)
         # One that a killed process has begun goes on.
-        StoreRepair.objects.get_or_create(item_id=item_id, ended_at=None, defaults={"began_at": timezone.now()})
+        StoreRepair.objects.get_or_create(item_id=item_id, ended_at=None, defaults={"began_at": Now()})
         accept_only(item_id=item_id, incarnation=incarnation)
         if replaced:
             # First, since others may have their units.
@@ -141,7 +141,7 @@ def reconcile(
         check_held(item_id=item_id)
         # Before the item is verified: one that stays open would go on with the next reconcile, days later.
         begun = StoreRepair.objects.filter(item_id=item_id, ended_at=None)
-        begun.update(ended_at=timezone.now(), differed=result.differed)
+        begun.update(ended_at=Now(), differed=result.differed)
         item_state.mark_verified(item_id=item_id, incarnation=incarnation, timeline=timeline)
         journal.apply_pending(item_id=item_id)
     result.seconds = time.monotonic() - started_s

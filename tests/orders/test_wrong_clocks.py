@@ -14,8 +14,9 @@ from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
-from orders.models import Document, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.models import Document, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund, StoreRepair
 from orders.payments import refunds
+from orders.repair.reconcile import reconcile
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outbox import doorbell
@@ -109,6 +110,15 @@ def test_a_checkout_holds_units_by_the_clock_of_postgresql(buyer: User, clock: t
     assert order is not None
     assert order.expires_at - order.reserved_at == timedelta(minutes=30)
     assert abs(order.created_at - order.reserved_at) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
+def test_a_report_tells_by_the_clock_of_postgresql_when_an_item_was_compared(item: SaleItem, clock: timedelta) -> None:
+    with host_clock(clock):
+        reconcile(item_id=item.pk)
+    repair = StoreRepair.objects.get()
+    assert repair.ended_at
+    assert repair.began_at < repair.ended_at < database_now() < repair.began_at + timedelta(minutes=1)
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
