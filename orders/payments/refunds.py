@@ -103,7 +103,9 @@ def request_refund(*, refund: Refund) -> bool:
         record_failed_request(refund=refund, attempts=attempts, error=str(error), is_refused=False)
         return False
     failpoints.reach("refund.after_provider")
-    Refund.objects.filter(pk=refund.pk).update(provider_reference=given.reference, last_error="", failing_since=None)
+    Refund.objects.filter(pk=refund.pk).update(provider_reference=given.reference)
+    # An event may have been faster, and have said that it failed.
+    due.filter(failing_since=refund.failing_since).update(last_error="", failing_since=None)
     if given.amount_minor is not None:
         keep_to_amount(refund_id=refund.pk, paid_minor=given.amount_minor)
     return given.answer is RefundAnswer.DONE and finish(refund_id=refund.pk)

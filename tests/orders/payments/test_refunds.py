@@ -277,6 +277,22 @@ def test_a_refund_that_fails_after_it_was_confirmed_is_shown(order: Order) -> No
 # --- refunds made on the provider's own site ---
 
 
+def test_a_refund_whose_failure_is_reported_before_the_provider_has_answered_stays_failed(order: Order) -> None:
+    ask(order, 1000)
+    refund = Refund.objects.get()
+    failed = message(order.payments.get(), "refund_failed", refund=str(refund.pk), amount_minor=1000)
+
+    def answer(*_: object, **_given: object) -> RefundReply:
+        send_webhook(failed)
+        return RefundReply(RefundAnswer.UNDER_WAY, "simref_1")
+
+    with provider_that(side_effect=answer):
+        tasks.move_refunds()
+    refund.refresh_from_db()
+    assert (refund.status, refund.provider_reference) == (Refund.Status.FAILED, "simref_1")
+    assert (refund.failing_since is None, refund.last_error) == (False, "the provider reports that the refund failed")
+
+
 def test_a_part_that_was_refunded_on_the_providers_site_is_written_down(order: Order) -> None:
     ask(order, 1000)
     tasks.move_refunds()
