@@ -126,8 +126,8 @@ def read_call(scope: Any, path: str, headers: dict[str, str], body: bytes) -> Or
         fine = who and is_json(headers, body) and read_units(body) == 0
         return OrdinaryCall(kind, object_id, (*context, who), scope=scope) if fine else None
     if kind is Kind.PLACE:
-        fine = not body and read_place(headers, sale_id=object_id)
-        return OrdinaryCall(kind, object_id, context) if fine else None
+        place = None if body else read_place(headers, sale_id=object_id)
+        return OrdinaryCall(kind, object_id, context) if place else None
     return None if body else OrdinaryCall(kind, object_id, context, headers.get("if-none-match"))
 
 
