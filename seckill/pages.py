@@ -118,14 +118,10 @@ def sale_context(shown: Sale, offers: list[Offer], *, now: datetime, path: str) 
         "offers": offers,
         "summary": " · ".join(f"{offer.item.variant} {money(offer.item.price_minor)}" for offer in offers),
         "store_unreachable": any(offer.counters is None for offer in offers),
-        "sign_in_url": sign_in_url(path),
+        "sign_in_url": f"{reverse('account_login')}?next={quote(path)}",
         "buy_form": "seckill/_enter.html" if shown.has_draw else "seckill/_buy.html",
         "texts": texts,
     }
-
-
-def sign_in_url(next_path: str) -> str:
-    return f"{reverse('account_login')}?next={quote(next_path)}"
 
 
 @never_cache

@@ -1,6 +1,6 @@
 """`POST /api/v1/receipts/`: a buyer brings back a reservation that the shop has lost."""
 
-from typing import Any, cast
+from typing import cast
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -92,22 +92,17 @@ def answer_to(receipt: Receipt) -> HttpResponse:
         return problem(status=409, code="reservation_lost", title=title, detail=lost_text())
     if result is Readmission.LIMIT_REACHED:
         return refusal(limit_reached(receipt))
-    status = None if result is Readmission.UNAVAILABLE else status_of(receipt)
+    status = None
+    if result is not Readmission.UNAVAILABLE:
+        status = find_status(buyer_id=receipt.buyer_id, reservation_id=receipt.reservation_id)
     if status is None:
         # Another fault has taken it in the meantime, or the item is being compared with its orders.
         return refusal(unavailable())
     headers = {"Cache-Control": "no-store"}
     if result is Readmission.KNOWN:
         return Response(status, headers=headers)
-    return Response(status, status=201, headers={**headers, "Location": status_url(receipt)})
-
-
-def status_of(receipt: Receipt) -> dict[str, Any] | None:
-    return find_status(buyer_id=receipt.buyer_id, reservation_id=receipt.reservation_id)
-
-
-def status_url(receipt: Receipt) -> str:
-    return reverse("api-reservation", args=[receipt.reservation_id])
+    headers["Location"] = reverse("api-reservation", args=[receipt.reservation_id])
+    return Response(status, status=201, headers=headers)
 
 
 def limit_reached(receipt: Receipt) -> ledger.Reservation:

@@ -55,7 +55,8 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
         has_book=order.buyer_id is not None,
     )
     choice = choice_in(request.POST)
-    billing = BillingForm(request.POST if posted else None, initial=billing_of(request, order))
+    invoiced = {name: request.POST.get(name, getattr(order, name)) for name in BILLING_FIELDS}
+    billing = BillingForm(request.POST if posted else None, initial=invoiced)
     if not posted or not all([form.is_valid(), billing.is_valid()]):
         return show(request, order, form, choice, billing)
     outcome = store_choice(order, values=form.values, method=choice.method, seen_price_minor=choice.seen_price_minor)
@@ -81,11 +82,6 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     else:
         messages.success(request, _("The delivery address is saved."))
     return redirect(order)
-
-
-def billing_of(request: HttpRequest, order: Order) -> dict[str, str]:
-    """What the fields of the invoice begin with: what was typed, or what the order has."""
-    return {name: request.POST.get(name, getattr(order, name)) for name in BILLING_FIELDS}
 
 
 def save_in_book(request: HttpRequest, form: DeliveryForm) -> None:

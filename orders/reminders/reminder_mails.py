@@ -1,6 +1,5 @@
 """Sending reminders: one mail each, and the row goes with it. How mails are claimed: shop/mails/outgoing_mail.py."""
 
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -43,7 +42,8 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
         row.update(next_attempt_at=None, attempts=0)
         return Delivery.NOT_SENT
     sale = reminder.sale or (reminder.item.sale if reminder.item else None)
-    if sale is not None and useless_from(sale) <= timezone.now():
+    # Into a draw people enter until the opening.
+    if sale is not None and (sale.opens_at if sale.has_draw else sale.closes_at) <= timezone.now():
         row.delete()
         return Delivery.NOT_SENT
     if reminder.user_id is not None:
@@ -57,11 +57,6 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
     if outcome is Delivery.SENT:
         row.delete()
     return outcome
-
-
-def useless_from(sale: Sale) -> datetime:
-    """When nobody can do anything any more: in a draw, people enter until the opening."""
-    return sale.opens_at if sale.has_draw else sale.closes_at
 
 
 def message_of(reminder: Reminder) -> EmailMultiAlternatives:

@@ -115,7 +115,7 @@ def sums_now(sale: Sale) -> Sums:
     until = min(sale.closes_at + AROUND, timezone.now())
     first, last = (int(at.timestamp()) // 60 for at in (sale.opens_at - AROUND, until))
     minutes = answer_counts.of_minutes(item_ids, first=first, last=last)
-    step_minutes = step_for_minutes(len(minutes))
+    step_minutes = next((it for it in MINUTES_OF_STEPS if len(minutes) / it <= POINTS_MAX), MINUTES_OF_STEPS[-1])
     steps: dict[int, Counter[str]] = {}
     for minute, counts in sorted(minutes.items()):
         steps.setdefault(minute // step_minutes * step_minutes, Counter()).update(counts)
@@ -135,10 +135,6 @@ def sums_of_buyers(sale: Sale) -> dict[str, Any]:
         "languages": buyers_by_language(sale),
         "arrivals": units_by_arrival(sale),
     }
-
-
-def step_for_minutes(count: int) -> int:
-    return next((step for step in MINUTES_OF_STEPS if count / step <= POINTS_MAX), MINUTES_OF_STEPS[-1])
 
 
 def with_earlier(sums: Sums, earlier: Sums) -> Sums:

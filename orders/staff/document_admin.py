@@ -176,19 +176,15 @@ class DocumentAdmin(WithTables, ReadOnlyAdmin):
 
     @admin.display(description=_("print or download"))
     def links(self, document: Document) -> SafeString:
-        return links_to(document)
+        return format_html(
+            '<a href="{}" class="text-link">{}</a> · <a href="{}" class="text-link">PDF</a>',
+            reverse("admin:orders_document_print", args=[document.pk]),
+            _("Print"),
+            reverse("admin:orders_document_pdf", args=[document.pk]),
+        )
 
 
 def document_for(request: HttpRequest, document_id: int) -> Document:
     if not may_see_orders(request):
         raise PermissionDenied
     return numbered(get_object_or_404(Document.objects.select_related("order"), pk=document_id))
-
-
-def links_to(document: Document) -> SafeString:
-    return format_html(
-        '<a href="{}" class="text-link">{}</a> · <a href="{}" class="text-link">PDF</a>',
-        reverse("admin:orders_document_print", args=[document.pk]),
-        _("Print"),
-        reverse("admin:orders_document_pdf", args=[document.pk]),
-    )

@@ -63,7 +63,8 @@ class OrderPage(OrderCorrections):
             raise Http404
         chosen = STEPS[step]
         order = self.order_to_change(request, order_id, ships=chosen.is_shipping)
-        if request.method != "POST" and not is_possible(chosen.change.possible, order):
+        is_possible = Order.objects.filter(chosen.change.possible, pk=order.pk)
+        if request.method != "POST" and not is_possible.exists():
             self.message_user(request, not_changed_text(chosen.change, [order]), messages.WARNING)
             return redirect(page_of(order))
         return chosen.run(self, request, order) or redirect(page_of(order))
@@ -207,7 +208,3 @@ def possible_steps() -> dict[str, Case]:
     return {
         condition_of(name): Case(When(step.change.possible, then=True), default=False) for name, step in STEPS.items()
     }
-
-
-def is_possible(condition: Q, order: Order) -> bool:
-    return Order.objects.filter(condition, pk=order.pk).exists()

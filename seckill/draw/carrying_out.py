@@ -49,7 +49,8 @@ WHERE entry.entry_id = drawn.entry_id AND entry.place IS NULL
 
 def carry_out_draws() -> int:
     """Do what is due in every draw. Returns for how many entries units were reserved. Raises StoreUnreachable."""
-    for sale_id in list(due_draws().values_list("pk", flat=True)):
+    due = Draw.objects.filter(drawn_at=None, sale__opens_at__lte=Now(), sale__closes_at__gt=Now() - LONGEST_HOLD)
+    for sale_id in list(due.values_list("pk", flat=True)):
         try:
             # The hash is public for a second before the seed is.
             if not close_entries(sale_id=sale_id):
@@ -61,10 +62,6 @@ def carry_out_draws() -> int:
     end_without_store()
     counts, _broken = for_each_item(give_units, item_ids=items_to_give(), event="draw_units_not_given")
     return sum(counts.values())
-
-
-def due_draws() -> QuerySet[Draw]:
-    return Draw.objects.filter(drawn_at=None, sale__opens_at__lte=Now(), sale__closes_at__gt=Now() - LONGEST_HOLD)
 
 
 def items_to_give() -> list[int]:

@@ -242,7 +242,7 @@ def remove(*, item_id: int) -> None:
 def terms(*, item_id: int) -> dict[str, str]:
     """The item's hash as text, with terms and counters. Empty if there is no item."""
     item: dict[Any, Any] = ask(lambda client: client.hgetall(keys_of(item_id).item), item_id=item_id)
-    return texts(item)
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in item.items()}
 
 
 def counters(*, item_id: int) -> Counters | None:
@@ -347,10 +347,6 @@ def buyers_that_differ(*, item_id: int, totals: Totals, count_max: int) -> list[
                 counted[name] += number_from(units) or 0
     differing = sorted(name for name in in_holds | counted if in_holds[name] != counted[name])
     return [(name, in_holds[name], counted[name]) for name in differing[:count_max]]
-
-
-def texts(item: dict[bytes, bytes]) -> dict[str, str]:
-    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in item.items()}
 
 
 def number_from(value: str | bytes | None) -> int | None:

@@ -1,7 +1,5 @@
 """A draft sale as buyers will see it, for staff. It is a page of the admin, so no page cache ever has it."""
 
-from datetime import datetime
-
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -15,7 +13,7 @@ from django.utils.translation import override
 from django.views.decorators.http import require_safe
 
 from seckill.items.archive import counters_outside_store
-from seckill.live.offers import Offer, offer_from
+from seckill.live.offers import offer_from
 from seckill.models import Sale, with_products
 from seckill.pages import sale_context
 from seckill.staff.permissions import may_see_sales
@@ -35,8 +33,10 @@ def preview_page(request: HttpRequest, sale_id: int, language: str) -> HttpRespo
         return redirect(back)
     now = timezone.now()
     with override(language):
+        # With the figures that the store would give, had the sale been published and nobody bought anything.
+        offers = [offer_from(it, counters_outside_store(it, now=now), had=0, now=now) for it in sale.items.all()]
         context = {
-            **sale_context(sale, offers_of_draft(sale, now=now), now=now, path=sale.get_absolute_url()),
+            **sale_context(sale, offers, now=now, path=sale.get_absolute_url()),
             "buy_form": "seckill/_preview_buy.html",
             "back_url": back,
             "previews": previews_of(sale),
@@ -49,8 +49,3 @@ def previews_of(sale: Sale) -> list[tuple[str, str, str]]:
     return [
         (code, name, reverse("admin:seckill_sale_preview", args=[sale.pk, code])) for code, name in settings.LANGUAGES
     ]
-
-
-def offers_of_draft(sale: Sale, *, now: datetime) -> list[Offer]:
-    """With the figures that the store would give, had the sale been published and nobody bought anything."""
-    return [offer_from(item, counters_outside_store(item, now=now), had=0, now=now) for item in sale.items.all()]

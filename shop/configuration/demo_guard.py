@@ -23,13 +23,10 @@ def forget_load_tests_of_the_file(*, given: Mapping[str, str], argv: Sequence[st
 
     `given` is the environment as it was before the file was read.
     """
-    if "LOAD_TESTS" not in given and not is_of_make_run(given) and not is_command(argv):
+    of_make_run = given.get(RUN_VARIABLE) in (LOOPBACK, OPEN_TO_OTHERS)
+    if "LOAD_TESTS" not in given and not of_make_run and not is_command(argv):
         # From the environment itself: processes that this one starts would take it for given.
         os.environ.pop("LOAD_TESTS", None)
-
-
-def is_of_make_run(given: Mapping[str, str]) -> bool:
-    return given.get(RUN_VARIABLE) in (LOOPBACK, OPEN_TO_OTHERS)
 
 
 def is_command(argv: Sequence[str]) -> bool:

@@ -192,7 +192,8 @@ class CacheServer:
         if time.monotonic() < self._silent_until_s:
             raise CacheAway
         try:
-            answer = question(_of_all_processes())
+            # By the pool of Django's cache, with its timeouts and its policy never to repeat a command.
+            answer = question(_in_pool(get_redis_connection("default").connection_pool))
         except StorageError as error:
             self._note(error)
             raise CacheAway from error
@@ -210,11 +211,6 @@ class CacheServer:
 
 
 _cache_server = CacheServer()
-
-
-def _of_all_processes() -> Limiters:
-    """Uses the pool of Django's cache, and with it its timeouts and its policy never to repeat a command."""
-    return _in_pool(get_redis_connection("default").connection_pool)
 
 
 @lru_cache(maxsize=4)

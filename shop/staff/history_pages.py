@@ -124,7 +124,7 @@ class WithHistory(StaffAdmin):
                 forms_of.append((form.instance, partial(formset.form, **sent)))
         current: dict[str | None, set[str]] = {}
         for row, make in forms_of:
-            if (key := key_of(row)) in changed:
+            if (key := (str(row._meta.model_name), str(row.pk))) in changed:
                 now, untouched, both = compared(make, row, entry_id=changed[key])
                 current[now.prefix] = untouched
                 is_late = is_late or bool(untouched or both)
@@ -184,10 +184,6 @@ class WithHistory(StaffAdmin):
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/shop/history.html", context)
-
-
-def key_of(row: models.Model) -> tuple[str, str]:
-    return str(row._meta.model_name), str(row.pk)
 
 
 def text_of(shown: Shown) -> str:

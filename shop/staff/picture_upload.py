@@ -53,7 +53,11 @@ class DropZone(forms.ClearableFileInput):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """From the project's templates; those of Django's widgets are elsewhere."""
         kept = [
-            {"name": file.name, "url": file.picture.small.url, "token": token_of(file)}
+            {
+                "name": file.name,
+                "url": file.picture.small.url,
+                "token": signing.dumps([file.image_name, file.name], salt=KEPT_SALT),
+            }
             for file in value or []
             if isinstance(file, ReadPicture) and file.picture
         ]
@@ -87,10 +91,6 @@ def read_pictures(files: "MultiValueDict[str, Any]", *, field: str, tokens: Sequ
         uploads = [read_picture(upload) for upload in uploads]
     if kept or uploads:
         files.setlist(field, [*kept, *uploads])
-
-
-def token_of(file: ReadPicture) -> str:
-    return signing.dumps([file.image_name, file.name], salt=KEPT_SALT)
 
 
 def kept_picture(token: str) -> ReadPicture:

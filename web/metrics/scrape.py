@@ -74,7 +74,8 @@ class ShopCollector(Collector):
         item_ids = watched_items(sources)
         yield from sources.read("reservation_store", lambda: outbox_metrics(item_ids), missing=())
         yield unverified_items(sources, item_ids)
-        sale_ids = sources.read("database", open_rooms, missing=())
+        rooms = moving_sales().prefetch_related(None).values_list("pk", flat=True)
+        sale_ids = sources.read("database", lambda: rooms, missing=())
         yield from sources.read("reservation_store", lambda: people_metrics(item_ids, sale_ids), missing=())
         yield from sources.read("reservation_store", replica_metrics, missing=())
         yield from sources.answer("database", rows, missing=())
@@ -139,11 +140,6 @@ def watched_items(sources: Sources) -> Sequence[int]:
 
     item_ids = sources.read("database", movable, missing=())
     return sources.read("cache", remember if sources.up["database"] else remembered, missing=item_ids)
-
-
-def open_rooms() -> Iterator[int]:
-    """The sales whose rooms are open."""
-    yield from moving_sales().prefetch_related(None).values_list("pk", flat=True)
 
 
 def unverified_items(sources: Sources, item_ids: Sequence[int]) -> Metric:

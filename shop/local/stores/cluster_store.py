@@ -3,8 +3,6 @@
 <directory>/store-1 … store-6     data and nodes.conf; at first the replicas are 4, 5 and 6
 """
 
-from pathlib import Path
-
 from shop.local.ports import free_ports
 from shop.local.postgres import DataUnusable
 from shop.local.private_file import write_private
@@ -81,7 +79,7 @@ class ClusterStore(ReplicatedStore):
         paths = [self.directory / f"store-{number}" / "nodes.conf" for number in range(1, _NODES + 1)]
         texts = [path.read_text() if path.exists() else "" for path in paths]
         ids = [nodes_conf.own_id(text=text) for text in texts]
-        if not any(_holds_data(path.parent) for path in paths):
+        if not any((path.parent / "appendonlydir").exists() for path in paths):
             # A first start, or one that was interrupted.
             texts = nodes_conf.new_files(addresses=addresses, host=HOST)
         elif all(ids):
@@ -96,10 +94,6 @@ class ClusterStore(ReplicatedStore):
         for path, text in zip(paths, texts, strict=True):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(path=path, text=text)
-
-
-def _holds_data(directory: Path) -> bool:
-    return (directory / "appendonlydir").exists()
 
 
 def _own_slots(node: StoreNode) -> tuple[int, list[tuple[int, int]]]:
