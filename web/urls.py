@@ -4,7 +4,7 @@ from django.urls import path
 from web.api_docs import problem_pages
 from web.api_docs.schema_file import SchemaFile
 from web.board import pages as board
-from web.finder.find_page import find_page
+from web.finder.finder import find_page
 from web.home import home_page
 from web.metrics import scrape
 

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib import messages
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language
@@ -14,11 +15,10 @@ from django.views.decorators.http import require_http_methods
 
 from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
-from orders.cart.cart_holder import find_cart
+from orders.cart.cart_holder import Holder, find_cart
 from orders.checkout.api import count_checkout, guest_needs_account_text, guests_wait_text, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, hold_seconds, place_once
-from orders.checkout.typed_values import forget_typed, keep_typed, typed_by
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
@@ -26,6 +26,7 @@ from orders.pages.delivery_page import save_in_book
 from orders.shipping.order_address import as_initial, likely_address
 from orders.shipping.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, minor_in, offers_for
 from shop.accounts.address_book import addresses_of
+from shop.background.outages import AWAY
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
@@ -108,7 +109,6 @@ def show(
 
 
 def offers_of(contents: Contents, country: str) -> list[ShippingOffer]:
-    """The offers for the country; none while it is not chosen."""
     if not country:
         return []
     return offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
@@ -179,3 +179,37 @@ def show_refusal(request: HttpRequest, forms: CheckoutForms, choice: Choice, pla
 
 def is_sound(key: str) -> bool:
     return 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()
+
+
+# Longer than changing a cart takes. A browser may be used by several people.
+KEPT_SECONDS = 1800
+
+
+def keep_typed(holder: Holder, values: dict[str, Any]) -> None:
+    """For a while: the stock has changed, and they change their cart first. Without the cache server they type again.
+
+    It belongs to the cart: an account that signs in with a guest's cart does not get what the guest typed.
+    """
+    try:
+        cache.set(key_of(holder), values, KEPT_SECONDS)
+    except AWAY:
+        return
+
+
+def typed_by(holder: Holder) -> dict[str, Any]:
+    """Empty if nothing is kept."""
+    try:
+        return (cache.get(key_of(holder)) if holder.owner else None) or {}
+    except AWAY:
+        return {}
+
+
+def forget_typed(holder: Holder) -> None:
+    try:
+        cache.delete(key_of(holder))
+    except AWAY:
+        return
+
+
+def key_of(holder: Holder) -> str:
+    return f"checkout-typed:{holder.owner}"

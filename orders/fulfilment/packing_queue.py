@@ -1,11 +1,12 @@
 """The orders that wait to be packed, oldest first: what goes into each parcel, pick list, packing slips, shipping."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -17,11 +18,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from orders.fulfilment.barcode import barcode_svg
-from orders.fulfilment.pick_list import pick_list, with_goods
-from orders.models import REFUNDS, SOLD, Order, OrderStatus, with_lines
+from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, with_lines, with_refunded_units
 from orders.staff.bounded_choice import LISTED_MAX, limited_selection
 from orders.staff.order_actions import SHIP, OrderActions
 from orders.staff.read_only_admin import link_to, may_see_orders
+from shop.catalogue.options import options_of
+from shop.catalogue.variant_pictures import picture_of_variant
+from shop.models import Picture, Variant
 
 # A parcel needs an address; the others wait for their buyers.
 HAS_ADDRESS = Q(shipping_address__isnull=False)
@@ -80,7 +83,6 @@ class OrderToPackAdmin(OrderActions):
         return orders.filter(status=OrderStatus.PAID).select_related("shipping_address").prefetch_related(with_lines())
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
-        """Show the order's usual page."""
         return redirect("admin:orders_order_change", object_id)
 
     @admin.display(description=_("order"))
@@ -166,9 +168,46 @@ def chosen_orders(request: HttpRequest) -> QuerySet[Order]:
 
 
 def goods_of(order: Order) -> SafeString:
-    """What goes into the parcel, each with its SKU in a line."""
     left = [(line.units_left, line.title, line.sku) for line in order.lines.all() if line.units_left]
     if not left:
         return format_html("{}", _("Nothing: all units were refunded."))
     lines = format_html_join("", '<li><b>{} ×</b> {} <span class="sku">{}</span></li>', left)
     return format_html("<ul>{}</ul>", lines)
+
+
+@dataclass(slots=True)
+class Pick:
+    """`orders` are those that want the variant, each with its units."""
+
+    variant: Variant
+    name: str
+    units: int = 0
+    orders: list[tuple[Order, int]] = field(default_factory=list)
+
+    @property
+    def options(self) -> list[dict[str, str]]:
+        return options_of(self.variant.product.option_names, self.variant.options)
+
+    @property
+    def picture(self) -> Picture | None:
+        return picture_of_variant(self.variant)
+
+
+def with_goods(orders: QuerySet[Order]) -> QuerySet[Order]:
+    """The orders with all that is packed: five queries for any number of orders."""
+    lines = with_refunded_units(OrderLine.objects.select_related("variant__product"))
+    return orders.select_related("buyer", "shipping_address").prefetch_related(
+        Prefetch("lines", lines.prefetch_related("variant__product__pictures"))
+    )
+
+
+def pick_list(orders: Iterable[Order]) -> list[Pick]:
+    """By SKU, without units that were refunded. The SKU is today's, which is on the shelf."""
+    picks: dict[int, Pick] = {}
+    for order in orders:
+        for line in order.lines.all():
+            if line.units_left:
+                pick = picks.setdefault(line.variant_id, Pick(line.variant, line.product.name))
+                pick.units += line.units_left
+                pick.orders.append((order, line.units_left))
+    return sorted(picks.values(), key=lambda pick: (pick.variant.sku, pick.variant.pk))

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
+from django.core.cache import cache
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from orders.mails.message import is_overtaken, message_of
 from orders.models import Mail, Order, Refund, with_lines
 from shop import failpoints
-from shop.mails import daily_count
+from shop.http.problems import is_outage
 from shop.mails.outgoing_mail import Attempt, Delivery, candidates_of, claim, hand_over, send_each
 from shop.tracing.steps import steps
 
@@ -40,6 +41,7 @@ ERROR_LENGTH_MAX = 500
 # Addresses are not verified, so anybody can place orders, and let them expire, under another person's address. More
 # mails about that in a day would flood that person. Mails about money are not counted.
 PER_DAY_MAX = {Mail.Kind.PLACED: 6, Mail.Kind.EXPIRED: 3}
+DAY_SECONDS = 24 * 3600
 
 NO_ADDRESS = "no address"
 TOO_MANY = "too many such mails to this address today"
@@ -163,7 +165,7 @@ def deliver(mail: Mail, server: Any) -> Delivery:
         steps.note(mail.order.purchase, "mail", began=mail.created_at, kind=mail.kind)
         update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
         if mail.kind in PER_DAY_MAX:
-            daily_count.add_one(count_name(mail))
+            count_mail(mail)
     return outcome
 
 
@@ -172,9 +174,31 @@ def reason_not_to_send(mail: Mail, *, before_it: int = 0) -> str:
     if not mail.order.contact_email:
         return NO_ADDRESS
     per_day_max = PER_DAY_MAX.get(Mail.Kind(mail.kind))
-    if per_day_max is not None and daily_count.count_of(count_name(mail)) + before_it >= per_day_max:
+    if per_day_max is not None and mails_today(mail) + before_it >= per_day_max:
         return TOO_MANY
     return ""
+
+
+def mails_today(mail: Mail) -> int:
+    """Of this kind to this address, within a day of the first one. 0 if the cache cannot be asked."""
+    try:
+        return int(cache.get(f"daily:{count_name(mail)}") or 0)
+    except Exception as error:
+        if not is_outage(error):
+            raise
+        return 0
+
+
+def count_mail(mail: Mail) -> None:
+    """Count one more, if the cache can be asked."""
+    key = f"daily:{count_name(mail)}"
+    try:
+        if not cache.add(key, 1, timeout=DAY_SECONDS):
+            cache.incr(key)
+    except Exception as error:
+        # ValueError: the day ended between the two calls.
+        if not is_outage(error) and not isinstance(error, ValueError):
+            raise
 
 
 def count_name(mail: Mail) -> str:

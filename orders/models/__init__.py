@@ -4,8 +4,7 @@ from orders.models.cart import Cart, CartLine
 from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
 from orders.models.kept_report import KeptReport
-from orders.models.line_mail import LineMail
-from orders.models.mail import Mail
+from orders.models.mail import LineMail, Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
     ENDED_UNPAID,

@@ -13,12 +13,10 @@ BY_CODE = {explained.code: explained for explained in PROBLEMS}
 
 
 def all_problems(request: HttpRequest) -> HttpResponse:
-    """The table of all codes."""
     return render(request, "shop/problems.html", {"problems": PROBLEMS})
 
 
 def one_problem(request: HttpRequest, code: str) -> HttpResponse:
-    """The meaning of one code, and the advice."""
     if code not in BY_CODE:
         raise Http404
     return render(request, "shop/problem.html", {"problem": BY_CODE[code]})

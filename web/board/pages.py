@@ -27,11 +27,14 @@ from seckill.models import Sale
 from seckill.phase import Phase
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, is_over
+from seckill.staff.draw_figures import LABELS as DRAW_LABELS
 from seckill.staff.draw_figures import STAGES
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import labelled_phase
+from seckill.staff.room_figures import LABELS as ROOM_LABELS
+from seckill.staff.room_figures import STATES
 from shop.http.compression import uncompressed
-from web.board.board_texts import cells_of, script_texts, sources
+from shop.languages.kept_texts import Text
 from web.board.figures import Boards
 
 TOKEN_SECONDS = 3600
@@ -98,3 +101,54 @@ def board_figures(request: HttpRequest, sale_id: int) -> HttpResponse:
     if token_sale_id != sale_id:
         return JsonResponse({}, status=403)
     return HttpResponse(boards.find(sale_id=sale_id, item_ids=item_ids).json(), content_type="application/json")
+
+
+def script_texts(sale: Sale) -> dict[str, str]:
+    """What seckill/static/seckill/board.js writes."""
+    asked = _("%(asked)s asked in the last minute, %(yes)s were told yes. Left: %(left)s.")
+    drawn = _("%(draw_entries)s entries, %(draw_won)s winners now, %(draw_paid)s have paid. Left: %(left)s.")
+    return {
+        "lost": _("The shop does not answer. These figures are those of %s."),
+        "signed_out": _("These figures are no longer renewed: sign in again."),
+        "unlimited": _("unlimited"),
+        "summary": drawn if sale.has_draw else asked,
+        "highest": _("highest: %s in a second"),
+    }
+
+
+def cells_of(sale: Sale) -> list[tuple[str, Text, dict[str, Text]]]:
+    """The figures of a draw or a waiting room: name, label, and the words of those that are no numbers."""
+    if sale.has_draw:
+        # The steps above the figures show the stage.
+        labels: dict[str, Text] = {name: label for name, label in DRAW_LABELS.items() if name != "draw_stage"}
+        passed_on = labels.pop("draw_passed_on")
+        labels |= {"draw_asked": _("asked to pay now"), "draw_paid": _("winners who have paid")}
+        labels["draw_passed_on"] = passed_on
+        return [(name, label, {}) for name, label in labels.items()]
+    if sale.has_room:
+        states: dict[str, Text] = {state.value: text for state, text in STATES.items()}
+        return [(name, label, states if name == "room_state" else {}) for name, label in ROOM_LABELS.items()]
+    return []
+
+
+def sources() -> list[tuple[str, str, str]]:
+    """The servers by their names in the JSON, and what the board says while one is away. `%s` is the time of what it
+    said last, if it said anything.
+    """
+    return [
+        (
+            "cache",
+            _("The cache server does not answer. Who asked is not known since %s."),
+            _("The cache server does not answer. Who asked is not known."),
+        ),
+        (
+            "reservation_store",
+            _("The reservation store does not answer. Left, held, sold and waiting are those of %s."),
+            _("The reservation store does not answer. Left, held, sold and waiting are not known."),
+        ),
+        (
+            "database",
+            _("PostgreSQL does not answer. Orders, paid orders and the journal are those of %s."),
+            _("PostgreSQL does not answer. Orders and paid orders are not known."),
+        ),
+    ]
