@@ -346,7 +346,6 @@ def watch_alerts() -> int:
 
 @sweep(queue="mail", every_seconds=5.0 if settings.ALERTS else None)
 def send_alerts() -> int:
-    """Send the messages of alerts."""
     return alert_sending.send_due(seconds_max=BUDGET_SECONDS)
 
 

@@ -124,8 +124,6 @@ class RestoreAs(StrEnum):
 
 
 class ReleaseReason(StrEnum):
-    """Why a hold is released."""
-
     EXPIRED = "expired"
     CANCELLED = "cancelled"
     REJECTED = "rejected"

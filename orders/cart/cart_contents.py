@@ -98,7 +98,6 @@ class Contents:
 
     @property
     def has_tax(self) -> bool:
-        """Whether a price includes a tax."""
         rates = (line.variant.product.tax_rate for line in self.sold_lines)
         return any(rate and rate.percent for rate in rates)
 
@@ -145,7 +144,6 @@ def left_for(lines: Iterable[CartLine]) -> Iterator[tuple[CartLine, int]]:
 
 
 def units_in_cart(buyer_id: int) -> int:
-    """How many units the buyer's cart has, for the header of a page."""
     return sum(units for (units,) in prepared_units().all(buyer_id))
 
 

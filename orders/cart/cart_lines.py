@@ -15,8 +15,6 @@ UNITS_MAX: int = settings.CHECKOUT_LINE_UNITS_MAX
 
 
 class AddOutcome(StrEnum):
-    """The result of adding units to a cart."""
-
     NOT_SOLD = "not_sold"
     CART_FULL = "cart_full"
     AS_MANY_AS_POSSIBLE = "as_many_as_possible"

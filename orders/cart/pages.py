@@ -69,7 +69,6 @@ def confirm_add(request: HttpRequest) -> HttpResponse:
 
 
 def put_in(request: HttpRequest) -> HttpResponse:
-    """Add the form's variant and units, and go to the cart."""
     try:
         count_cart_change(request)
     except LimitReached as error:

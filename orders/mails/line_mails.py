@@ -86,7 +86,6 @@ def claim_next() -> LineMail | None:
 
 
 def deliver(mail: LineMail, server: Any) -> Delivery:
-    """Send one claimed mail."""
     if not (mail.buyer.email and mail.buyer.is_active):
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return Delivery.NOT_SENT

@@ -51,7 +51,6 @@ def sums_of(order: Order) -> Iterator[tuple[str, str, bool]]:
 
 
 def facts_of(order: Order) -> Iterator[Fact]:
-    """Number, parcel, address and time."""
     yield Fact(_("Order number"), [order.shown_code])
     if order.shipped_at and order.carrier:
         yield Fact(_("Carrier"), [order.carrier])

@@ -70,7 +70,6 @@ def message_name(mail: Mail) -> str:
 
 
 def name_of(order: Order) -> str:
-    """How the mail addresses its reader."""
     if order.buyer:
         return order.buyer.get_username()
     address = getattr(order, "shipping_address", None)

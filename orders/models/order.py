@@ -240,7 +240,6 @@ class Order(models.Model):
 
     @property
     def pay_path(self) -> str:
-        """Where the button to pay leads."""
         return f"{self.get_absolute_url()}pay/"
 
     @property
@@ -249,7 +248,6 @@ class Order(models.Model):
 
     @property
     def address_path(self) -> str:
-        """Where the delivery address is entered."""
         return f"{self.get_absolute_url()}address/"
 
     @property

@@ -137,7 +137,6 @@ def asked_for(target: Target) -> str:
 
 
 def find(target: Target, email: str) -> Reminder | None:
-    """The row of this address and target."""
     rows = Reminder.objects.filter(of_address(email), **{target.kind: target.pk})
     row = rows.first()
     if row is not None and row.user_id is not None:
@@ -148,7 +147,6 @@ def find(target: Target, email: str) -> Reminder | None:
 
 
 def is_full(target: Target, email: str) -> bool:
-    """Whether the address waits for as many other mails as it may."""
     waiting = Reminder.objects.filter(of_address(email)).exclude(confirmed_at=None)
     return waiting.exclude(**{target.kind: target.pk}).count() >= REMINDERS_MAX
 

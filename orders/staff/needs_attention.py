@@ -142,7 +142,6 @@ class OrderToLookAtAdmin(SearchedOrders):
         )
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
-        """Show the order's usual page."""
         return redirect("admin:orders_order_change", object_id)
 
     @display(description=gettext_lazy("reason"), ordering="attention", label=LABELS)  # type: ignore[untyped-decorator]

@@ -105,7 +105,6 @@ REFUNDABLE = Q(status__in=SOLD)
 
 
 def refund_change(*, units_back: bool) -> StatusChange:
-    """A refund; with `units_back` the units go back on sale."""
     return StatusChange(
         run=partial(lifecycle.refund, units_back=units_back),
         possible=REFUNDABLE,

@@ -94,7 +94,6 @@ class OrderCorrections(OrderActions):
         return get_object_or_404(Order.objects.select_related("buyer").prefetch_related(with_lines()), pk=order_id)
 
     def tracking_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """Correct carrier and tracking number of an order that was shipped."""
         order = self.order_to_change(request, order_id, ships=True)
         if order.shipped_at is None:
             raise Http404
@@ -148,7 +147,6 @@ class OrderCorrections(OrderActions):
         return redirect(page_of(order))
 
     def email_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """Correct where mails about a guest's order go."""
         order = self.order_to_change(request, order_id)
         if order.buyer_id is not None:
             raise Http404
@@ -165,7 +163,6 @@ class OrderCorrections(OrderActions):
         return redirect(page_of(order))
 
     def corrections_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
-        """The buttons that lead to these pages."""
         manages, ships = self.has_manage_permission(request), self.has_ship_permission(request)
         found = []
         if ships and order.shipped_at:

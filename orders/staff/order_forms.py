@@ -110,8 +110,6 @@ def tracking_text(entered: dict[str, str]) -> str:
 
 
 class NoteForm(forms.Form):
-    """A note that only staff see."""
-
     note_id = forms.UUIDField(widget=forms.HiddenInput)
     text = forms.CharField(
         label=gettext_lazy("Note"),

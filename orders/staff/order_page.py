@@ -46,8 +46,6 @@ class Step:
 
 
 class OrderPage(OrderCorrections):
-    """The page of one order with its buttons."""
-
     change_form_outer_before_template = "admin/orders/order/buttons.html"
 
     def get_urls(self) -> list[URLPattern]:
@@ -70,7 +68,6 @@ class OrderPage(OrderCorrections):
         return chosen.run(self, request, order) or redirect(page_of(order))
 
     def ship(self, request: HttpRequest, order: Order) -> HttpResponse | None:
-        """Ask for carrier and tracking number."""
         form = TrackingForm(request.POST if request.method == "POST" else None)
         if not form.is_valid():
             return self.ask_with_form(request, order, form, title=SHIP_TITLE, sentence=_("The goods have left."))

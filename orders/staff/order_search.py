@@ -31,8 +31,6 @@ PHONE = re.compile(r"(?P<country>\+|00)?[\d\s()./-]+")
 
 
 class SearchedOrders(ReadOnlyAdmin):
-    """A list of orders with this search."""
-
     # Without fields there would be no search box; `get_search_results` does the search.
     search_fields = ["code"]
     search_help_text = SEARCH_HELP

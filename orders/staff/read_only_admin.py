@@ -123,7 +123,6 @@ def page_of(order: Order) -> str:
 
 
 def link_to(order: Order) -> SafeString:
-    """A link to the order's page."""
     return format_html('<a href="{}" class="text-link">{}</a>', page_of(order), order)
 
 

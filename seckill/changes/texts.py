@@ -112,7 +112,6 @@ def result_message(change: SaleChange) -> str:
 
 
 def applied_message(change: SaleChange) -> str:
-    """The message of a change that was applied."""
     units = change.units or 0
     values = {"target": name_of(change.item), "units": units}
     match change.kind:

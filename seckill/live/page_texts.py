@@ -100,7 +100,6 @@ def error_texts() -> dict[str, dict[str, str]]:
 
 
 def line_texts() -> dict[str, Any]:
-    """Of the waiting list."""
     return {
         "join": _("Join the waiting list"),
         "joining": _("Joining …"),

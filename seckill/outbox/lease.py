@@ -30,7 +30,6 @@ def take(item_id: int) -> bool:
 
 
 def keep(item_id: int) -> None:
-    """Keep the lease for another LEASE_SECONDS."""
     try:
         cache.set(key_of(item_id), 1, LEASE_SECONDS)
     except Exception as error:

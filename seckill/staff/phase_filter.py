@@ -67,8 +67,6 @@ def item_state_of(item: SaleItem) -> str:
 
 
 class PhaseFilter(admin.SimpleListFilter):
-    """Filters sales by phase."""
-
     title = _("phase")
     parameter_name = "phase"
     path = ""
@@ -84,6 +82,4 @@ class PhaseFilter(admin.SimpleListFilter):
 
 
 class ItemPhaseFilter(PhaseFilter):
-    """Filters items by the phase of their sale."""
-
     path = "sale__"

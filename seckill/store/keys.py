@@ -26,7 +26,6 @@ class ItemKeys:
 # A call of a stampede asks for them again and again.
 @lru_cache(maxsize=1_000)
 def keys_of(item_id: int) -> ItemKeys:
-    """The keys of sale item `item_id`."""
     tag = prefix_of(item_id)
     return ItemKeys(
         item=f"{tag}:item",
@@ -43,15 +42,12 @@ def keys_of(item_id: int) -> ItemKeys:
 
 @dataclass(frozen=True, slots=True)
 class RoomKeys:
-    """The keys of one sale's waiting room."""
-
     room: str
     arrivals: str
     steps: str
 
 
 def room_keys_of(sale_id: int) -> RoomKeys:
-    """The keys of the waiting room of sale `sale_id`."""
     tag = prefix_of(room_id(sale_id))
     return RoomKeys(room=f"{tag}:room", arrivals=f"{tag}:arrivals", steps=f"{tag}:steps")
 

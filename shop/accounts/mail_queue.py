@@ -42,7 +42,6 @@ def claim_next() -> AccountMail | None:
 
 
 def deliver(mail: AccountMail, server: Any) -> Delivery:
-    """Send one claimed mail."""
     row, which = AccountMail.objects.filter(pk=mail.pk), {"mail": str(mail.uid)}
     attempt = Attempt("account_mail", which, row, mail.attempts, ATTEMPTS_MAX)
     outcome = hand_over(message_of(mail), server=server, attempt=attempt)

@@ -55,8 +55,6 @@ class CategoryIterator(forms.models.ModelChoiceIterator):  # type: ignore[type-a
 
 
 class CategoryField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A choice among the paths."""
-
     iterator = CategoryIterator
     widget = UnfoldAdminSelectWidget
 

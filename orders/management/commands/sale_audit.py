@@ -85,7 +85,6 @@ def away(error: StoreUnreachable | DatabaseError) -> str:
 
 
 def verdict_on(audits: Sequence[Audit]) -> str:
-    """The last line of the command."""
     if not audits:
         return "No published sale has figures that can change: nothing to audit."
     count = sum(found.comparison.problem_count for found in audits)
@@ -99,7 +98,6 @@ def verdict_on(audits: Sequence[Audit]) -> str:
 
 
 def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> None:
-    """Show how many of how many orders were compared."""
     progress.update(bar, completed=done, total=total)
 
 

@@ -83,7 +83,6 @@ def show(finding: Finding, *, console: Console) -> None:
 
 
 def verdict_on(counts: Counter[Verdict]) -> str:
-    """The last line of the command."""
     if counts[Verdict.STOP]:
         return f"NOT ready: {counts[Verdict.STOP]} to mend, {counts[Verdict.WARNING]} to look at."
     if counts[Verdict.WARNING]:
