@@ -16,13 +16,8 @@ from orders.preflight.finding import Finding, stop
 from orders.preflight.limit_look import look_at_limits
 from orders.preflight.load_look import look_at_load
 from orders.preflight.page_look import look_at_pages
-from orders.preflight.process_looks import (
-    findings_about_workers,
-    look_at_mail,
-    look_at_payments,
-    look_at_workers,
-)
-from orders.preflight.rehearsal_look import look_at_rehearsal
+from orders.preflight.process_looks import findings_about_workers, look_at_mail, look_at_payments, look_at_workers
+from orders.preflight.rehearsal_verdict import look_at_rehearsal
 from orders.preflight.sale_looks import look_at_languages, look_at_terms, look_at_window
 from orders.preflight.server_looks import look_at_clocks, look_at_memory, look_at_settings, look_at_stock
 from seckill.models import Sale

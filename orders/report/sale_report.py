@@ -9,20 +9,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from orders.report.kept_sums import Sums, sums_of
-from orders.report.more_stock import MoreStock, with_twice_the_stock
-from orders.report.order_figures import (
-    Curve,
-    ItemUnits,
-    Times,
-    curve_of,
-    orders_from_line,
-    times_of,
-    units_of_items,
-)
+from orders.report.order_figures import Curve, ItemUnits, Times, curve_of, orders_from_line, times_of, units_of_items
 from orders.report.sale_faults import Fault, faults_of
 from orders.report.winners import Winners, winners_of
 from seckill.guards.guard_texts import rule_names
 from seckill.live.answer_counts import MINUTE_KEPT_SECONDS, asked
+from seckill.live.answer_groups import GROUPS
 from seckill.live.staff_figures import names_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
@@ -56,6 +48,25 @@ class ItemRow:
             return 0
         never_back = self.offered + self.gone - self.units.returned_units
         return min(max(self.sold - never_back, 0), self.units.returned_units)
+
+
+@dataclass(frozen=True, slots=True)
+class MoreStock:
+    """With twice the stock: an estimate. `missed` answers said that there were not enough units.
+
+    Each is taken for a person who wanted `units_each`, of whom `paid_share` pay, as those did who got units. None while
+    nobody has reserved.
+    """
+
+    missed: int
+    units_each: float
+    paid_share: float
+    more_units: int
+    sold_units: int
+
+    @property
+    def in_all(self) -> int:
+        return self.sold_units + self.more_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +196,20 @@ def gone_of_items(sale: Sale) -> Counter[int]:
             case SaleChange.Kind.MOVE_END:
                 gone[item_id] += in_stock.pop(item_id, 0)
     return gone
+
+
+def with_twice_the_stock(
+    *, offered: Mapping[int, int | None], units: Mapping[int, ItemUnits], answers: Mapping[int, Mapping[str, int]]
+) -> MoreStock | None:
+    """By item, so that people who wanted one thing are not taken to buy another. None if nothing can be said."""
+    total = sum(units.values(), ItemUnits())
+    if not total.orders or not answers or set(offered.values()) == {None}:
+        return None
+    units_each, paid_share = total.units / total.orders, total.paid_units / total.units
+    limited = {item_id: stock for item_id, stock in offered.items() if stock is not None}
+    missed = {
+        item_id: sum(answers.get(item_id, {}).get(word, 0) for word in GROUPS["none_left"]) for item_id in limited
+    }
+    more = sum(min(stock, round(missed[item_id] * units_each * paid_share)) for item_id, stock in limited.items())
+    sold = total.paid_units - total.refunded_units
+    return MoreStock(sum(missed.values()), units_each, paid_share, more, sold)

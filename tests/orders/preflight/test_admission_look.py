@@ -14,7 +14,7 @@ from orders.preflight import load_look
 from orders.preflight.admission_look import look_at_admission
 from orders.preflight.finding import Finding, Verdict
 from orders.preflight.limit_look import look_at_limits
-from orders.preflight.rehearsal_look import look_at_rehearsal
+from orders.preflight.rehearsal_verdict import look_at_rehearsal
 from orders.tasks import move_waiting_rooms
 from seckill.draw.drawing import seed_sha256
 from seckill.models import Draw, Sale, SaleItem

@@ -12,8 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.models import Rehearsal
-from orders.preflight.rehearsal_look import look_at_rehearsal
-from orders.preflight.rehearsal_verdict import findings_of, worst_of
+from orders.preflight.rehearsal_verdict import findings_of, look_at_rehearsal, worst_of
 from orders.rehearsal import running
 from seckill.models import Sale, SaleItem
 from shop.models import Product
