@@ -72,17 +72,11 @@ UNANSWERED = gettext_lazy(
     "The provider does not answer, and the shop goes on asking for the refund. Do not refund it on the provider's own "
     "site as well: then it would be paid twice. See the error under the order's refunds."
 )
-LABELS = {
+LABELS = dict.fromkeys(Attention, "danger") | {
     Attention.LATE_PAYMENT_KEPT: "info",
     Attention.LATE_PAYMENT_REFUNDED: "warning",
-    Attention.AMOUNT_DIFFERS: "danger",
     Attention.PAID_TWICE: "warning",
     Attention.ONE_EACH: "warning",
-    Attention.REFUND_FAILS: "danger",
-    Attention.PAYMENT_LOST: "danger",
-    Attention.REFUND_LOST: "danger",
-    Attention.REFUND_WITHOUT_PAYMENT: "danger",
-    Attention.PAYMENT_UNREPORTED: "danger",
 }
 
 
