@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from orders.preflight.kept import Result, is_about
 from orders.preflight.page import verdict_on
+from orders.preflight.process_looks import AUDIT_AGE_SECONDS_MAX
 from seckill.ledger import Counters
 from seckill.live.staff_figures import percent_of, units_text
 from seckill.models import Sale, SaleItem
@@ -25,9 +26,6 @@ from shop.times.time_left import duration
 from shop.times.zone import day_text
 from web.home.day_sums import midnight
 from web.home.home_figures import COUNT_MAX, LOW_MAX, SALES_MAX, Known
-
-# An audit is asked for every minute.
-AUDIT_SECONDS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,4 +227,4 @@ def audit_of(known: Known) -> HealthLine:
         return HealthLine(name, False, text % {"count": differences})
     age_seconds = max(int(time.time() - at_s), 1)
     ago = _("no differences %(time)s ago") % {"time": duration(age_seconds)}
-    return HealthLine(name, age_seconds <= AUDIT_SECONDS_MAX, ago)
+    return HealthLine(name, age_seconds <= AUDIT_AGE_SECONDS_MAX, ago)
