@@ -1,5 +1,7 @@
 """Adds to the OpenAPI file chapters, examples, and refusals with their meaning; the views' decorators give the rest."""
 
+import re
+from collections import Counter
 from typing import Any
 
 from django.utils import translation
@@ -11,7 +13,7 @@ from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 # In the file; where the shop serves it, its own address stands in its place (schema_file.py).
 EXAMPLE_ADDRESS = "http://127.0.0.1:8000"
-DEFAULT_DESCRIPTION = "Another problem: `code` says which."
+CODES = re.compile(r"\[`(\w+)`\]")
 
 INTRODUCTION = """\
 Flash sales that never oversell and never lose a confirmed reservation.
@@ -64,7 +66,14 @@ def document_calls(result: dict[str, Any], generator: Any, request: Any, public:
                 describe_call(method.upper(), path, operation)
                 explain_refusals(operation["responses"])
                 describe_headers(operation)
+                operation["responses"]["default"] = reference("responses", "default")
+        result["components"]["responses"] = {"default": ANOTHER_PROBLEM, **shared_refusals(result["paths"])}
+        result["components"]["headers"] = HEADERS
     return result
+
+
+def reference(kind: str, name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def describe_call(method: str, path: str, operation: dict[str, Any]) -> None:
@@ -81,7 +90,24 @@ def explain_refusals(responses: dict[str, Any]) -> None:
             response["content"] = PROBLEM_CONTENT
             known = [BY_CODE[code] for code in response["description"].split() if code in BY_CODE]
             response["description"] = "\n".join(f"- [`{it.code}`]({it.address}): {it.meaning}" for it in known)
-    responses["default"] = {"content": PROBLEM_CONTENT, "description": DEFAULT_DESCRIPTION}
+
+
+def shared_refusals(paths: dict[str, Any]) -> dict[str, Any]:
+    """The refusals of several calls stand once, named by their codes."""
+    found = [
+        (answers := operation["responses"], status, ".".join(CODES.findall(answers[status]["description"])))
+        for operations in paths.values()
+        for operation in operations.values()
+        for status in operation["responses"]
+        if status.startswith(("4", "5"))
+    ]
+    count = Counter(name for _answers, _status, name in found)
+    shared = {}
+    for answers, status, name in found:
+        if name and count[name] > 1:
+            shared[name] = answers[status]
+            answers[status] = reference("responses", name)
+    return shared
 
 
 TEXT = {"type": "string"}
@@ -97,43 +123,54 @@ LOCATION = {
 }
 
 
+def header(description: str, schema: dict[str, Any] = TEXT, *, always: bool = True) -> dict[str, Any]:
+    return {"description": description, "required": always, "schema": schema}
+
+
+HEADERS = {
+    "WWW-Authenticate": header("How to sign in."),
+    "Retry-After": header("Seconds to wait, where waiting helps.", SECONDS, always=False),
+    "ETag": header("For the header If-None-Match of the next call."),
+    "Total-Count": header("How many there are on all pages.", SECONDS),
+    "Link": header("The previous and the next page (RFC 8288).", always=False),
+    "Idempotent-Replayed": header(
+        "This call was made before, and this is what came of it.", {"type": "string", "enum": ["true"]}, always=False
+    ),
+    "Cart-Token": header("Of a guest's cart.", always=False),
+}
+ANOTHER_PROBLEM = {
+    "content": PROBLEM_CONTENT,
+    "description": "Another problem: `code` says which.",
+    "headers": {"Retry-After": reference("headers", "Retry-After")},
+}
+
+
 def describe_headers(operation: dict[str, Any]) -> None:
     taken = {(parameter["in"], parameter["name"]) for parameter in operation.get("parameters", ())}
     called = operation["operationId"]
     for status, response in operation["responses"].items():
-        headers: dict[str, Any] = {}
+        names: list[str] = []
         if status == "401":
-            headers["WWW-Authenticate"] = header("How to sign in.")
-        if status in ("409", "429", "503", "default") or "`account_too_new`" in response.get("description", ""):
-            headers["Retry-After"] = header("Seconds to wait, where waiting helps.", SECONDS, always=False)
+            names.append("WWW-Authenticate")
+        if status in ("409", "429", "503") or "`account_too_new`" in response.get("description", ""):
+            names.append("Retry-After")
         if status.startswith("2"):
-            headers |= headers_of_success(called, taken, is_made=status == "201")
+            names += headers_of_success(called, taken)
+        headers: dict[str, Any] = {name: reference("headers", name) for name in names}
+        if status == "201" and called in LOCATION:
+            text, always = LOCATION[called]
+            headers["Location"] = header(text, always=always)
         if status == "304":
             headers["ETag"] = header("That of the known answer.")
         if headers:
             response["headers"] = headers
 
 
-def headers_of_success(called: str, taken: set[tuple[str, str]], *, is_made: bool) -> dict[str, Any]:
-    headers: dict[str, Any] = {}
-    if ("header", "If-None-Match") in taken:
-        headers["ETag"] = header("For the header If-None-Match of the next call.")
-    if ("query", "page") in taken:
-        headers["Total-Count"] = header("How many there are on all pages.", SECONDS)
-        headers["Link"] = header("The previous and the next page (RFC 8288).", always=False)
-    if ("header", "Idempotency-Key") in taken or called in KNOW_A_REPEATED_CALL:
-        headers["Idempotent-Replayed"] = header(
-            "This call was made before, and this is what came of it.",
-            {"type": "string", "enum": ["true"]},
-            always=False,
-        )
-    if called in ("get_cart", "change_cart"):
-        headers["Cart-Token"] = header("Of a guest's cart.", always=False)
-    if called in LOCATION and is_made:
-        text, always = LOCATION[called]
-        headers["Location"] = header(text, always=always)
-    return headers
-
-
-def header(description: str, schema: dict[str, Any] = TEXT, *, always: bool = True) -> dict[str, Any]:
-    return {"description": description, "required": always, "schema": schema}
+def headers_of_success(called: str, taken: set[tuple[str, str]]) -> list[str]:
+    has_key = ("header", "Idempotency-Key") in taken or called in KNOW_A_REPEATED_CALL
+    return [
+        *(["ETag"] if ("header", "If-None-Match") in taken else []),
+        *(["Total-Count", "Link"] if ("query", "page") in taken else []),
+        *(["Idempotent-Replayed"] if has_key else []),
+        *(["Cart-Token"] if called in ("get_cart", "change_cart") else []),
+    ]

@@ -14,8 +14,24 @@ from urllib.parse import quote, urlencode, urlsplit
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def referred(part: dict[str, Any]) -> dict[str, Any]:
+    """The part of the file to which a reference leads; any other part itself."""
+    _hash, *names = part.get("$ref", "#").split("/")
+    found = DOCUMENT if names else part
+    for name in names:
+        found = found[name]
+    return found
+
+
 # Read by several files of tests, once for each process. In C, since the parser in Python takes seconds of a processor.
 DOCUMENT = yaml.load((ROOT / "docs" / "openapi.yaml").read_text(), Loader=yaml.CSafeLoader)
+for _operations in DOCUMENT["paths"].values():
+    for _operation in _operations.values():
+        for _status, _answer in _operation["responses"].items():
+            _answer = _operation["responses"][_status] = referred(_answer)
+            _answer["headers"] = {_name: referred(_header) for _name, _header in _answer.get("headers", {}).items()}
 PATHS_AND_METHODS = [(path, method) for path, operations in DOCUMENT["paths"].items() for method in operations]
 OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     operation["operationId"]: (method.upper(), path, operation)
