@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from orders.cart.cart_contents import contents_of, mark_prices_seen
-from orders.cart.cart_holder import Holder, carts_to_read, open_cart, parse_token
+from orders.cart.cart_holder import Holder, carts_to_read, open_cart, uuid_in
 from orders.cart.cart_lines import UNITS_MAX, replace_lines
 from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
 from orders.models import Cart
@@ -79,7 +79,7 @@ def count_cart_change(request: HttpRequest) -> None:
 
 
 def holder_of(request: Request) -> Holder:
-    return Holder(buyer_id=request.user.pk, token=parse_token(request.headers.get(TOKEN_HEADER, "")))
+    return Holder(buyer_id=request.user.pk, token=uuid_in(request.headers.get(TOKEN_HEADER, "")))
 
 
 def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int]:

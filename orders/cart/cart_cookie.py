@@ -8,7 +8,7 @@ and of whom, since one browser may have several buyers. It proves nothing and op
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
-from orders.cart.cart_holder import KEPT, Holder, parse_token
+from orders.cart.cart_holder import KEPT, Holder, uuid_in
 from orders.models import Cart
 from shop.accounts.sign_in_hint import hint_of
 
@@ -19,7 +19,7 @@ AGE_SECONDS = int(KEPT.total_seconds())
 
 def holder_of(request: HttpRequest) -> Holder:
     """The holder of the cart, from the session and the cookie."""
-    return Holder(buyer_id=request.user.pk, token=parse_token(request.COOKIES.get(COOKIE, "")))
+    return Holder(buyer_id=request.user.pk, token=uuid_in(request.COOKIES.get(COOKIE, "")))
 
 
 def keep_cookies(response: HttpResponseBase, request: HttpRequest, *, cart: Cart | None, units: int) -> None:

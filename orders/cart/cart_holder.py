@@ -34,8 +34,8 @@ class Holder:
         return f"cart:{self.token}" if self.token else ""
 
 
-def parse_token(text: str) -> UUID | None:
-    """The token in a cookie or a header; None for anything else."""
+def uuid_in(text: str) -> UUID | None:
+    """The id in a cookie, a header or a query; None for anything else."""
     try:
         return UUID(text)
     except ValueError:

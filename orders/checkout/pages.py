@@ -1,7 +1,7 @@
 """The checkout as a page: address, delivery, summary. Everything works without JavaScript."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.conf import settings
 from django.contrib import messages
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
-from orders.cart.cart_holder import Holder, find_cart
+from orders.cart.cart_holder import Holder, find_cart, uuid_in
 from orders.checkout.api import count_checkout, guest_needs_account_text, guests_wait_text, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, hold_seconds, place_once
@@ -59,13 +59,6 @@ def first_values(request: HttpRequest) -> dict[str, Any]:
     if wanted and buyer_id is not None and (chosen := addresses_of(buyer_id).filter(pk=wanted).first()):
         return as_initial(chosen)
     return typed_by(holder_of(request)) or as_initial(likely_address(buyer_id=buyer_id))
-
-
-def uuid_in(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def show(
