@@ -71,7 +71,6 @@ class Seen:
     busy_seconds: float = 0.0
     # Buyers who were told yes, and of whom the store knows nothing.
     lost: int = 0
-    paid: int = 0
     unpaid: int = 0
     still_held: int = 0
     return_seconds: float = 0.0
@@ -111,10 +110,8 @@ def made_report(rehearsal: Rehearsal, seen: Seen) -> dict[str, Any]:
         "words": dict(words.most_common()),
         "yes": words[YES] + words[AGAIN],
         "failed": sum(words[word] for word in words if has_failed(word)),
-        "asked_again": sum(answer.tries > 1 for answer in seen.answers),
         "p50_ms": percentile_ms(seconds, 0.5),
         "p99_ms": percentile_ms(seconds, 0.99),
-        "slowest_ms": percentile_ms(seconds, 1.0),
         "rush_seconds": round(rush_seconds, 2),
         "rate": round(len(seconds) / rush_seconds),
         "busy_percent": round(100 * seen.busy_seconds / rush_seconds),
@@ -124,7 +121,6 @@ def made_report(rehearsal: Rehearsal, seen: Seen) -> dict[str, Any]:
         "waiting": last.backlog,
         "write_seconds": round(max(seen.written_s - seen.rush_ends_s, 0.0), 1),
         "backlog_max": max(sample.backlog for sample in seen.samples),
-        "paid": seen.paid,
         "unpaid": seen.unpaid,
         "still_held": seen.still_held,
         "return_seconds": round(seen.return_seconds, 1),

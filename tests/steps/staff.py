@@ -210,7 +210,7 @@ def report_of(item: SaleItem, *, yes: int = 5, **more: Any) -> dict[str, Any]:
     (shadow_id,) = rehearsal.shadow_ids
     words = ["reserved"] * yes + ["sold_out"] * (20 - yes)
     answers = [Answer(shadow_id, word, 0.02, 100.0 + n / 10, 1, str(uuid4())) for n, word in enumerate(words)]
-    seen = Seen(starts_s=100.0, rush_ends_s=102.0, written_s=102.5, answers=answers, paid=3, unpaid=2)
+    seen = Seen(starts_s=100.0, rush_ends_s=102.0, written_s=102.5, answers=answers, unpaid=2)
     seen.samples = [Sample(at_s, 0, 2, 3, 0, True) for at_s in (0.5, 1.0, 8.0)]
     return {**made_report(rehearsal, seen), **more}
 
