@@ -6,7 +6,6 @@ shop kept in a session is gone for certain, and not only sometimes.
 
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +17,8 @@ from django.conf import settings
 
 from shop.local.ports import free_port
 from shop.local.postgres_account import make_reachable, postgres_account
-from shop.local.process import Process
+from shop.local.process import Process, start_processes
 from tests.other_database import with_database
-from tests.own_store import START_SECONDS
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 # Fewer than the connections that a test has at a time.
@@ -88,12 +86,8 @@ class OwnPooler:
 def running_pooler(directory: Path, **passwords: str) -> Iterator[OwnPooler]:
     """A pooler for the length of a `with`. Skips the test where there is no PgBouncer, and fails it in CI."""
     pooler = OwnPooler(directory, passwords=passwords)
-    pooler.process.start()
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not pooler.process.answers():
-            assert time.monotonic() < deadline, pooler.process.last_lines()
-            time.sleep(0.05)
+        start_processes(processes=[pooler.process])
         yield pooler
     finally:
         pooler.process.kill()

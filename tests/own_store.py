@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,14 +18,11 @@ from seckill.store.client import reservation_servers
 from seckill.store.cluster import ClusterNodes
 from shop.configuration.store_clients import redis_cache
 from shop.local.ports import free_port
-from shop.local.process import Process
+from shop.local.process import Process, start_processes
 from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 Replicated = TypeVar("Replicated", bound=ReplicatedStore)
-
-# Many times what a start takes, for a busy machine.
-START_SECONDS = 20.0
 
 
 class OwnStore:
@@ -56,11 +52,7 @@ class OwnStore:
 
     def start(self) -> None:
         """Start the server and return when it has read its data and answers."""
-        self.process.start()
-        deadline = time.monotonic() + START_SECONDS
-        while not self.process.answers():
-            assert time.monotonic() < deadline, self.process.last_lines()
-            time.sleep(0.01)
+        start_processes(processes=[self.process])
 
     def kill(self) -> None:
         """kill -9."""

@@ -16,11 +16,10 @@ from kombu.exceptions import OperationalError
 
 from shop.local.ports import free_port
 from shop.local.process import Process
+from tests.live_shop import wait_for_answer
 
 NO_RABBITMQ = "RabbitMQ is missing. On Debian: apt install rabbitmq-server"
 PASSWORD = "of-a-test"
-# It takes some five seconds on an idle machine.
-START_SECONDS = 90.0
 # A quorum queue declared at most half a second before a kill -9 answered nobody afterwards, in four of four tries with
 # RabbitMQ 3.10.8; one declared a second or two before did, in four of four (docs/brokers.md).
 QUEUE_ON_DISK_SECONDS = 2.0
@@ -97,10 +96,7 @@ class RabbitServer:
         if not self._mapper.running:
             self._mapper.start()
         self._node.start()
-        deadline = time.monotonic() + START_SECONDS
-        while not self._node.answers():
-            assert time.monotonic() < deadline, self._node.last_lines()
-            time.sleep(0.1)
+        wait_for_answer(self._node)
 
     def kill(self) -> None:
         """kill -9 of the node, when all its queues are on its disk: nothing says so earlier."""
