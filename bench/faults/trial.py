@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,10 +12,10 @@ from functools import partial
 from django.db import DatabaseError
 
 from bench.faults.buyer_journey import Demand, behaviour_from, journey
-from bench.faults.checker import Findings, check, first_yes, nothing_sold, seconds_of_failed_calls
+from bench.faults.checker import GONE, Findings, check, first_yes, nothing_sold, seconds_of_failed_calls
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
-from bench.faults.returning_buyers import bring_receipts
+from bench.faults.payer import Retry, known
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, end_forgotten, new_goods, take_off_the_shelf
 from bench.faults.shopping.purchase_check import check_purchases, split
@@ -22,10 +23,11 @@ from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purch
 from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
 from bench.faults.trial_sale import Stock, credentials_for
-from bench.faults.wire.http_client import BuyerClient
+from bench.faults.wire.http_client import BROUGHT_BACK, ENDED, NOT_LOST, Answer, BuyerClient
 from bench.http_requests import CALL_SECONDS_MAX
 from bench.load_sale import retire
 from orders.repair.audit import audit
+from seckill import ledger
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
 
@@ -40,6 +42,13 @@ RECOVERY_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.2
 # The shortest hold that the admin accepts.
 SHORT_HOLD_SECONDS = 5
+# For all receipts together: the items are back on sale by then.
+RECEIPTS_SECONDS_MAX = 60.0
+# A refused receipt is brought again so often while units are left: some may have come back just after it.
+RECEIPT_TRIES = 3
+# No other answer to a receipt is right in the end.
+RIGHT_ANSWERS = {BROUGHT_BACK, NOT_LOST, ENDED, *GONE}
+WRONGLY_REFUSED = "wrongly_refused"
 # The work of one thread; called with `started_s` and `stop`.
 Journey = Callable[..., None]
 
@@ -323,3 +332,32 @@ def count_answers(events: Sequence[Event]) -> dict[str, int]:
             name = f"{event.action} {event.outcome}"
             counts[name] = counts.get(name, 0) + 1
     return dict(sorted(counts.items()))
+
+
+def bring_receipts(clients: Sequence[BuyerClient], *, item: SaleItem) -> list[str]:
+    """Buyers come back after the fault, each with the receipt of its yes, needed or not.
+
+    Returns the promises that were broken, in words.
+    """
+    retry = Retry(seconds=RECEIPTS_SECONDS_MAX, stop=threading.Event())
+    answers = [last_answer(client, retry, item=item) for client in clients if client.receipts]
+    unanswered = sum(answer is None for answer in answers)
+    outcomes = Counter(answer.outcome for answer in answers if answer is not None)
+    counts = {
+        "receipts had no answer": unanswered,
+        "receipts were refused though their units were left": outcomes.pop(WRONGLY_REFUSED, 0),
+    }
+    counts |= {f"receipts were answered {word}": outcomes[word] for word in sorted(outcomes.keys() - RIGHT_ANSWERS)}
+    return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+def last_answer(client: BuyerClient, retry: Retry, *, item: SaleItem) -> Answer | None:
+    for _ in range(RECEIPT_TRIES):
+        answer = retry.until(known, lambda attempt: client.bring_receipt(attempt=attempt))
+        if answer is None or answer.outcome != "reservation_lost":
+            return answer
+        units = int(client.receipts[0].split(".")[4])
+        counters = ledger.read(item_id=item.pk)
+        if counters is None or (counters.left or 0) < units:
+            return answer
+    return Answer(outcome=WRONGLY_REFUSED)

@@ -13,9 +13,8 @@ from typing import Any
 
 from bench.lab.buyers import stopping_buyer
 from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed
-from bench.lab.buyers.buyer_process import attempt, disconnect
+from bench.lab.buyers.buyer_process import SaleProgress, attempt, disconnect
 from bench.lab.buyers.calls import ERROR, SOLD, Call, Result, Setting
-from bench.lab.buyers.sale_progress import SaleProgress
 from bench.lab.buyers.stopping_buyer import StopTask
 from bench.lab.measures import units_sold, unsold
 from bench.lab.servers.lab_servers import BackendServers, LabServers

@@ -5,13 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench.lab.buyers.buyer_pool import BuyerPool
-from bench.lab.buyers.buyer_process import BuyerTask, attempt, database_connector, disconnect
+from bench.lab.buyers.buyer_process import BuyerTask, SaleProgress, attempt, database_connector, disconnect
 from bench.lab.buyers.calls import SOLD, Call, Result, Setting, calls_of, split_among_clients
-from bench.lab.buyers.sale_progress import SaleProgress
 from bench.lab.measures import Measures, measured, units_sold
 from bench.lab.servers.lab_servers import BackendServers
+from bench.lab.servers.lab_store import strategy_client
 from bench.lab.servers.server_counters import ServerCounters, read_counters
-from bench.lab.servers.strategy_client import strategy_client
 from bench.strategies.base.strategy import Backend, Strategy, Surroundings
 
 # A strategy with units left is called stuck when so many new buyers in a row get none.

@@ -1,7 +1,14 @@
 """What holds for some pages: nothing moves over a slow line, and the header is reached by keyboard."""
 
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser
 
@@ -9,7 +16,6 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.browser.conftest import NewPage
 from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
-from tests.browser.slow_page import slow_pages
 from tests.steps.shop import make_item
 
 # What the header of a visitor has on every page, in this order. Others, such as the categories, may stand between.
@@ -31,6 +37,44 @@ IN_TWO_PARTS = [
     (PHONE, b"</li>", "/products/"),
     (PHONE, b"</li>", "/search/?q=longjing"),
 ]
+# Longer than a browser waits before it draws what it has.
+PAUSE_SECONDS = 0.8
+
+
+@contextmanager
+def slow_pages(shop: str, *, pause_before: bytes) -> Iterator[str]:
+    """The address of a proxy in front of the shop: of each page, what comes before these words comes earlier."""
+    address = urlsplit(shop)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)) as client:
+                client.request("GET", self.path, headers={"Host": self.headers["Host"]})
+                answer = client.getresponse()
+                body = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("server", "date", "connection", "transfer-encoding"):
+                    self.send_header(name, value)
+            self.end_headers()
+            first, words, rest = body.partition(pause_before)
+            self.wfile.write(first)
+            if words:
+                time.sleep(PAUSE_SECONDS)
+                self.wfile.write(words + rest)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """No log."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def test_a_page_that_comes_in_two_parts_does_not_move(live_shop: str, browser: Browser, product: Product) -> None:

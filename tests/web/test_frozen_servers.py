@@ -6,17 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Event
+from urllib.parse import urlsplit
 
 import pytest
 
-from bench.faults.wire.proxy import Proxy
+from bench.faults.wire.proxy import Mode, Proxy
 from seckill.models import SaleItem
+from shop.local.ports import free_port
 from shop.models import Product
-from tests.live_shop import live_processes, status_of
+from tests.live_shop import environment, live_processes, status_of
 from tests.processes import wait_until
 from tests.steps.buying import new_buyers
 from tests.steps.caller import ask
-from tests.steps.frozen_servers import VARIABLES, frozen, through, ways_to_servers
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FROZEN_SECONDS = 15.0
 GIVE_UP_SECONDS = 8.0
 SOURCES = ("database", "reservation_store", "cache", "broker")
+# The variables of the shop's servers, by the names that /metrics gives them.
+VARIABLES = {"database": "DATABASE_URL", "reservation_store": "SECKILL_REDIS_URL", "cache": "REDIS_URL"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,37 @@ class Shop:
 
     url: str
     proxy: Proxy
+
+
+@contextmanager
+def ways_to_servers() -> Iterator[Proxy]:
+    """Ways of this test's own, since other tests need the servers meanwhile."""
+    proxy = Proxy()
+    for name, variable in VARIABLES.items():
+        target_port = urlsplit(environment()[variable]).port
+        assert target_port
+        proxy.add(name, port=free_port(), target_port=target_port)
+    yield proxy
+    proxy.stop()
+
+
+@contextmanager
+def frozen(proxy: Proxy, name: str) -> Iterator[None]:
+    proxy.switch(Mode.STALL, name)
+    try:
+        yield
+    finally:
+        proxy.switch(Mode.PASS, name)
+
+
+def through(proxy: Proxy, *names: str) -> dict[str, str]:
+    """The addresses of these servers by the proxy, by their variables."""
+    found = {}
+    for name in names:
+        address = urlsplit(environment()[VARIABLES[name]])
+        netloc = address.netloc.rpartition("@")[0] + f"@127.0.0.1:{proxy.port(name)}"
+        found[VARIABLES[name]] = address._replace(netloc=netloc).geturl()
+    return found
 
 
 @pytest.fixture(scope="module")

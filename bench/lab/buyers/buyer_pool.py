@@ -10,9 +10,8 @@ from threading import BrokenBarrierError
 from typing import Any
 
 from bench.lab.buyers import buyer_process
-from bench.lab.buyers.buyer_process import BuyerTask
+from bench.lab.buyers.buyer_process import BuyerTask, SaleProgress
 from bench.lab.buyers.calls import Result
-from bench.lab.buyers.sale_progress import SaleProgress
 
 # A run ends at the latest this long after its last call may have been sent.
 LATE_SECONDS = 30.0

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnContext
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import psycopg
 from redis.exceptions import ConnectionError as StoreAway
 
-from bench.lab.buyers.calls import ERROR, NOT_SENT, Call, Result
-from bench.lab.buyers.sale_progress import SaleProgress
-from bench.lab.servers.strategy_client import strategy_client
+from bench.lab.buyers.calls import ERROR, NOT_SENT, SOLD, Call, Result
+from bench.lab.servers.lab_store import strategy_client
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Strategy, Surroundings
 
@@ -30,6 +30,35 @@ BARRIER_SECONDS = 60.0
 AWAY_PAUSE_SECONDS = 0.05
 # A statement that waits longer than this for a row is cancelled, and the run continues.
 LOCK_WAIT_MS = 1_000
+
+
+class SaleProgress:
+    """Counters in memory that all processes of a pool share. Each client has its own, so none waits for another."""
+
+    def __init__(self, context: SpawnContext, *, clients: int) -> None:
+        self._answers = context.RawArray("l", clients)
+        self._units_sold = context.RawArray("l", clients)
+        # Clients keep some of their calls until this is set, so that there are always calls left after a fault.
+        self.fault_is_over = context.Event()
+
+    def reset(self) -> None:
+        """Start counting for a new sale."""
+        for client in range(len(self._answers)):
+            self._answers[client] = self._units_sold[client] = 0
+        self.fault_is_over.clear()
+
+    def add(self, result: Result, *, client: int) -> None:
+        """Count the result of a call."""
+        self._answers[client] += result.answer != NOT_SENT
+        self._units_sold[client] += result.units if result.answer == SOLD else 0
+
+    @property
+    def answers(self) -> int:
+        return sum(self._answers)
+
+    @property
+    def units_sold(self) -> int:
+        return sum(self._units_sold)
 
 
 @dataclass(frozen=True, slots=True)

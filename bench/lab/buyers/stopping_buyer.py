@@ -12,8 +12,7 @@ from psycopg.sql import Composable
 from bench.lab.buyers.buyer_process import LOCK_WAIT_MS, attempt
 from bench.lab.buyers.calls import Call
 from bench.lab.schedules.traced_store import TracedConnection, TracedStore, Tracer
-from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX
-from bench.lab.servers.strategy_client import strategy_client
+from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, strategy_client
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Backend, Surroundings
 

@@ -19,7 +19,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from bench.lab.schedules.stepped_buyer import STEP_SECONDS_MAX, Killed, State, SteppedBuyer, WorkFailed
 from bench.lab.schedules.traced_store import SimulatedStore, TracedCluster, TracedConnection
-from bench.lab.servers.strategy_client import strategy_client
+from bench.lab.servers.lab_store import strategy_client
 from bench.strategies.base.strategy import Answer, Backend, Strategy
 from seckill.store.scripts import Script
 

@@ -11,8 +11,10 @@ from typing import Any, Self
 
 from redis import Redis
 from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
 from redis.retry import Retry
 
+from bench.strategies.base.strategy import Backend
 from shop.local.ports import free_port
 from shop.local.process import Process, start_processes
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
@@ -99,3 +101,15 @@ def store_client(url: str, *, retries: int = 0) -> Any:
 def client_at(port: int, *, password: str) -> Any:
     """The same for a server of this machine, also for commands that the shop never sends: FLUSHALL, REPLICAOF, …"""
     return store_client(f"redis://:{password}@127.0.0.1:{port}/0")
+
+
+def strategy_client(url: str, *, backend: Backend, retries: int = 0) -> Any:
+    """A client of the store or of the cluster; None for a strategy that keeps its stock in the database.
+
+    `retries` is for the lab's own connections, which must work again after a restart; buyers have none.
+    """
+    if backend is Backend.DATABASE:
+        return None
+    if backend is Backend.CLUSTER:
+        return RedisCluster.from_url(url, socket_timeout=CLIENT_SECONDS_MAX)
+    return store_client(url, retries=retries)

@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.measure.durability import reserving_process
 from bench.measure.durability.disk import Disk, Syncs
 from bench.measure.durability.measured_store import Address, MeasuredStore, reservations_in
-from bench.measure.durability.reserving_pool import ReservingPool
-from bench.measure.durability.reserving_process import ITEM_ID, Answers, Confirmation
+from bench.measure.durability.reserving_pool import ITEM_ID, Answers, Confirmation, ReservingPool, reserve_once
 from bench.percentiles import percentile
 from seckill import ledger
 
@@ -130,7 +128,7 @@ def calls_of_one_buyer() -> list[Confirmation]:
     answers, stop = Answers(), threading.Event()
     started_s = time.monotonic()
     while time.monotonic() - started_s < ALONE_SECONDS or len(answers.confirmed) < ALONE_CALLS_MIN:
-        reserving_process.reserve_once(answers, stop)
+        reserve_once(answers, stop)
         if answers.unanswered or answers.unexpected:
             raise RoundFailed(f"A single buyer got no reservation. {answers.unexpected}")
     return answers.confirmed

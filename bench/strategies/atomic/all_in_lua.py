@@ -4,8 +4,7 @@ People write it because a script is atomic, and the count is correct. The flaw i
 the key is lost (eviction, FLUSHALL, failover to an empty replica), it sells ten units that do not exist.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, CounterStock, Fault
 from seckill.store.scripts import Script
 
 SCRIPT = Script(

@@ -5,8 +5,7 @@ People write it because one number carries the whole answer. It is correct while
 without end once the key is lost.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, CounterStock, Fault
 from seckill.store.scripts import Script
 
 SCRIPT = Script(

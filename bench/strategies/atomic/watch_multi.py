@@ -6,8 +6,7 @@ same stock, EXEC succeeds for only one. The more buyers there are, the more of t
 
 from redis.exceptions import WatchError
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, CounterStock, Fault
 
 # Without a bound, many buyers would retry until nothing moves. Articles use three.
 TRIES_MAX = 3

@@ -4,8 +4,7 @@ People write it because DECR is atomic, so no update is lost. But the check is a
 the last unit both take it, and the counter falls below zero.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer
+from bench.strategies.base.strategy import Answer, CounterStock
 
 
 class CheckThenDecr(CounterStock):

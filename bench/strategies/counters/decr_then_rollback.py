@@ -5,8 +5,7 @@ twice, readers see a stock below zero in between, units added at that moment are
 killed between the two commands loses units.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, CounterStock, Fault
 
 
 class DecrThenRollback(CounterStock):

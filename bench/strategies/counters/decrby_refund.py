@@ -4,8 +4,7 @@ People write it for buyers who ask for 1 to 3 units, and the GET saves most refu
 oversell. But before a buyer of 3 has given its units back, a buyer of 1 is refused although a unit is left.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, CounterStock, Fault
 
 
 class DecrbyRefund(CounterStock):

@@ -4,8 +4,7 @@ People write it because this is how one changes a variable. But another buyer ma
 the same number, and one of the two sales is not counted. It oversells a lot under load.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer
+from bench.strategies.base.strategy import Answer, CounterStock
 
 
 class GetSet(CounterStock):

@@ -5,8 +5,7 @@ range is checked explicitly. The guarantee and the double writes are those of `d
 nothing over `< 0`.
 """
 
-from bench.strategies.base.counter_stock import CounterStock
-from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, CounterStock, Fault
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 

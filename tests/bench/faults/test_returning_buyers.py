@@ -3,7 +3,7 @@
 from typing import cast
 
 from bench.faults.history import UNKNOWN
-from bench.faults.returning_buyers import bring_receipts
+from bench.faults.trial import bring_receipts
 from bench.faults.wire.http_client import BROUGHT_BACK, ENDED, NOT_LOST, Answer, BuyerClient
 from seckill.models import SaleItem
 

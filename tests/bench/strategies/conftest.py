@@ -9,7 +9,7 @@ import pytest
 
 from bench.lab.schedules.interleaver import ServerUrls
 from bench.lab.servers.cluster import Cluster, running_cluster
-from bench.lab.servers.strategy_client import strategy_client
+from bench.lab.servers.lab_store import strategy_client
 from bench.strategies.base.strategy import Backend, Strategy, Surroundings
 
 # The workers of a parallel run share a database, but not tables.

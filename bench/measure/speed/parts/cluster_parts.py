@@ -2,9 +2,11 @@
 
 import itertools
 import os
+import socket
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +16,6 @@ from redis import Redis
 from bench.lab.servers.cluster import NODES, SLOTS, running_cluster
 from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, lab_store
 from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
-from bench.measure.speed.pipelined_client import PipelinedClient, connected, send_together
 from bench.measure.speed.server_groups import STORE
 from seckill import ledger
 from seckill.ledger_words import Published
@@ -30,6 +31,80 @@ CORES_MIN = 2 * NODES
 WORD = "reserved"
 # In so many the one store and the primaries take turns, so that other work of the machine affects all alike.
 TURNS = 10
+# Calls that are sent at once.
+PORTION = 500
+CHUNK = 65_536
+ANSWER_SECONDS_MAX = 10.0
+
+
+class PipelinedClient:
+    """One connection to one server. The bytes of all calls are ready before, and answers are only counted.
+
+    So the server's own speed is what is measured, also where client and server share few cores. While a portion is
+    answered, the next one is under way already.
+    """
+
+    def __init__(self, *, port: int, password: str) -> None:
+        """Raises WrongAnswer."""
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS_MAX)
+        self._socket.sendall(f"AUTH {password}\r\n".encode())
+        if not (answer := self._socket.recv(CHUNK)).startswith(b"+OK"):
+            raise WrongAnswer(f"AUTH was answered {answer!r}")
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, calls: Sequence[bytes], *, word: str) -> float:
+        """Send all calls, and return the seconds until the last answer. Raises WrongAnswer unless each is `word`."""
+        portions = [b"".join(calls[start : start + PORTION]) for start in range(0, len(calls), PORTION)]
+        # The first element of an array, whatever follows it.
+        counted = f"\r\n${len(word)}\r\n{word}\r\n".encode()
+        sent = answered = 0
+        rest = b""
+        began_s = time.perf_counter()
+        while answered < len(calls):
+            while sent < len(portions) and answered >= (sent - 1) * PORTION:
+                self._socket.sendall(portions[sent])
+                sent += 1
+            try:
+                data = rest + self._socket.recv(CHUNK)
+            except TimeoutError:
+                data = rest
+            if len(data) == len(rest):
+                raise WrongAnswer(
+                    f"{answered:,} of {len(calls):,} calls were answered {word}; the last bytes: {rest!r}"
+                )
+            *answers, tail = data.split(counted)
+            answered += len(answers)
+            # This may be the beginning of the next one.
+            rest = tail[-len(counted) :]
+        return time.perf_counter() - began_s
+
+
+def send_together(work: Sequence[tuple[PipelinedClient, Sequence[bytes]]], *, word: str) -> float:
+    """All clients at once: the seconds until the last one has ended. Raises WrongAnswer."""
+    wrong: list[WrongAnswer] = []
+
+    def send(client: PipelinedClient, calls: Sequence[bytes]) -> None:
+        try:
+            client.send(calls, word=word)
+        except WrongAnswer as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=send, args=one) for one in work]
+    began_s = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        raise wrong[0]
+    return time.perf_counter() - began_s
+
+
+def connected(*, port: int, password: str) -> closing[PipelinedClient]:
+    """A client for the length of a `with`."""
+    return closing(PipelinedClient(port=port, password=password))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bench.measure.durability import price_table, rounds
 from bench.measure.durability.disk import Disk, NoSlowDisk, build_library
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
-from bench.measure.durability.reserving_process import Answers, Confirmation
+from bench.measure.durability.reserving_pool import Answers, Confirmation
 from bench.measure.durability.rounds import Round, RoundFailed, check_slowed, figures_of, wait_for_kill_time
 from tests.processes import command_line
 

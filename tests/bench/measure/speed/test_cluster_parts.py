@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure.speed import pipelined_client
 from bench.measure.speed.part import Server, WrongAnswer
 from bench.measure.speed.parts import cluster_parts
-from bench.measure.speed.parts.cluster_parts import Measured, Run, figures_of
-from bench.measure.speed.pipelined_client import connected
+from bench.measure.speed.parts.cluster_parts import Measured, Run, connected, figures_of
 from bench.measure.speed.ratios import TARGETS, verdicts
 from seckill.store import scripts
 from seckill.store.cluster import slot_of
@@ -69,7 +67,7 @@ def test_the_busiest_primary_decides_and_primaries_run_together_where_there_are_
 
 
 def test_a_call_with_another_answer_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipelined_client, "ANSWER_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(cluster_parts, "ANSWER_SECONDS_MAX", 0.3)
     call = cluster_parts.packed_call(1, buyer_id=1)
     with running(tmp_path) as own_store:
         own_store.client.script_load(scripts.RESERVE.source)
