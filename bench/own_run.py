@@ -122,6 +122,5 @@ def add_choice(parser: ArgumentParser, *, names: Callable[[str], tuple[str, ...]
 
 
 def chosen(options: Mapping[str, Any], *, quick: Sequence[str], usual: Sequence[str]) -> Sequence[str]:
-    """The names that the options choose."""
     names: Sequence[str] = options["only"] or (quick if options["quick"] else usual)
     return names

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 
@@ -35,37 +36,22 @@ def plan(created_at: datetime, *, now: datetime, draw: random.Random) -> Planned
     """The life of an order that was made then."""
     hold = timedelta(seconds=settings.CHECKOUT_HOLD_SECONDS)
     expires_at, age, fate = created_at + hold, now - created_at, draw.randrange(100)
+    planned = partial(PlannedOrder, created_at=created_at)
     if age < hold or (age < TRANSFER_TAKES and draw.random() < UNPAID_OF_RECENT):
         # Counted from now: otherwise the sweep would expire them within a second.
-        return PlannedOrder(created_at=created_at, expires_at=now + TRANSFER_TAKES, status=OrderStatus.AWAITING_PAYMENT)
+        return planned(expires_at=now + TRANSFER_TAKES, status=OrderStatus.AWAITING_PAYMENT)
+    planned = partial(planned, expires_at=expires_at)
     if fate < EXPIRED:
-        return PlannedOrder(
-            created_at=created_at, expires_at=expires_at, status=OrderStatus.EXPIRED, ended_at=expires_at
-        )
+        return planned(status=OrderStatus.EXPIRED, ended_at=expires_at)
     paid_at = created_at + hold * draw.uniform(0.02, 0.9)
     if fate < EXPIRED + CANCELLED:
-        return PlannedOrder(
-            created_at=created_at, expires_at=expires_at, status=OrderStatus.CANCELLED, ended_at=paid_at
-        )
+        return planned(status=OrderStatus.CANCELLED, ended_at=paid_at)
     shipped_at = paid_at + SENT_AFTER * draw.uniform(0.1, 1) if age > SENT_AFTER else None
+    planned = partial(planned, paid_at=paid_at)
     if fate < EXPIRED + CANCELLED + REFUNDED:
-        return PlannedOrder(
-            created_at=created_at,
-            expires_at=expires_at,
-            status=OrderStatus.REFUNDED,
-            paid_at=paid_at,
-            ended_at=paid_at + (now - paid_at) * draw.uniform(0.01, 0.2),
-            shipped_at=None,
-            units_back=draw.random() < 0.5,
-        )
-    return PlannedOrder(
-        created_at=created_at,
-        expires_at=expires_at,
-        status=status_at(age, draw),
-        paid_at=paid_at,
-        ended_at=paid_at,
-        shipped_at=shipped_at,
-    )
+        ended_at = paid_at + (now - paid_at) * draw.uniform(0.01, 0.2)
+        return planned(status=OrderStatus.REFUNDED, ended_at=ended_at, units_back=draw.random() < 0.5)
+    return planned(status=status_at(age, draw), ended_at=paid_at, shipped_at=shipped_at)
 
 
 def status_at(age: timedelta, draw: random.Random) -> OrderStatus:

@@ -85,15 +85,11 @@ def journey(
         client.get_reservation()
     if stop.wait(behaviour.decides_after_seconds):
         return
+    retry = Retry(seconds=behaviour.retry_seconds_max, stop=stop)
     if behaviour.final_step is FinalStep.PAY:
-        pay(
-            client,
-            retry_seconds_max=behaviour.retry_seconds_max,
-            stop=stop,
-            delivery=behaviour.delivery,
-        )
+        pay(client, retry=retry, delivery=behaviour.delivery)
     elif behaviour.final_step is FinalStep.CANCEL:
-        cancel(client, retry_seconds_max=behaviour.retry_seconds_max, stop=stop)
+        cancel(client, retry=retry)
 
 
 def reserve_until_known(

@@ -42,7 +42,6 @@ class Findings:
         return not (self.lost or self.duplicated or self.oversold or self.stuck or self.violations)
 
     def plus(self, other: "Findings") -> "Findings":
-        """The findings of both, as one."""
         names = [field.name for field in fields(self)]
         return Findings(**{name: getattr(self, name) + getattr(other, name) for name in names})
 

@@ -66,7 +66,6 @@ class TrialContext:
         return self.front_ports or [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
 
     def extra_buyer(self, name: str, *, number: int) -> BuyerClient:
-        """One more buyer."""
         (credentials,) = credentials_for(self.item, count=1, first=EXTRA_BUYERS_FIRST + number)
         return BuyerClient(
             trial=self.trial,

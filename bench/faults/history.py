@@ -87,7 +87,6 @@ class History:
             self._append(Event(at_s=time.monotonic(), wall_s=time.time(), **fields))
 
     def of(self, trial: str) -> list[Event]:
-        """The events of this trial so far."""
         with self._lock:
             return [event for event in self.events if event.trial == trial]
 

@@ -29,15 +29,8 @@ class Retry:
             attempt += 1
 
 
-def pay(
-    client: BuyerClient,
-    *,
-    retry_seconds_max: float,
-    stop: threading.Event,
-    delivery: str,
-) -> None:
+def pay(client: BuyerClient, *, retry: Retry, delivery: str) -> None:
     """Wait for the reservation's order, and pay it."""
-    retry = Retry(seconds=retry_seconds_max, stop=stop)
     number = order_number(client, retry)
     if number is not None:
         pay_order(client, number=number, retry=retry, delivery=delivery)
@@ -55,8 +48,7 @@ def pay_order(client: BuyerClient, *, number: str, retry: Retry, delivery: str) 
     )
 
 
-def cancel(client: BuyerClient, *, retry_seconds_max: float, stop: threading.Event) -> None:
-    retry = Retry(seconds=retry_seconds_max, stop=stop)
+def cancel(client: BuyerClient, *, retry: Retry) -> None:
     number = order_number(client, retry)
     if number is not None:
         retry.until(known, lambda attempt: client.cancel(number=number, attempt=attempt))

@@ -88,6 +88,5 @@ def credentials_for(item: SaleItem, *, count: int, first: int = 1) -> list[Crede
 
 
 def tokens_of(buyer_ids: Sequence[int]) -> list[str]:
-    """A new API token for each buyer."""
     users = get_user_model().objects.in_bulk(buyer_ids)
     return [ApiToken.objects.create(user=users[buyer_id])[1] for buyer_id in buyer_ids]

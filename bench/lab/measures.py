@@ -53,7 +53,6 @@ def measured(
     believed_left: int | None,
     stuck: bool,
 ) -> Measures:
-    """The measures of a run."""
     sent = [result for result in results if result.answer != NOT_SENT]
     count = len(sent) or 1
     sold = units_sold(results)

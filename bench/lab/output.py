@@ -16,7 +16,6 @@ from bench.tables import terminal_table
 
 
 def show(results: Sequence[SeriesResult], *, console: Console) -> None:
-    """Print every series."""
     for result in results:
         for table in tables_of(result):
             console.print(table)
@@ -114,7 +113,6 @@ def moment_of(fault_run: FaultRun) -> str:
 
 
 def machine(versions: dict[str, str]) -> dict[str, str]:
-    """The machine and the versions of a measurement."""
     return {
         "cores": str(os.cpu_count()),
         "processor": platform.machine(),

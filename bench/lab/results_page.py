@@ -92,57 +92,42 @@ def tables_of(series: dict[str, Any]) -> list[str]:
 
 
 def cost_table(runs: Sequence[dict[str, Any]]) -> str:
-    heading = ("strategy", "verdict", "calls/s", "p50 ms", "p95 ms", "p99 ms", "trips", "commands", "bytes", "CPU µs")
-    rows = [
-        (
-            f"`{one['strategy']}`",
-            run["judgement"]["words"],
-            f"{one['attempts_per_second']:,.0f}",
-            *(f"{one[name]:.1f}" for name in ("p50_ms", "p95_ms", "p99_ms")),
-            figure(one["round_trips_per_attempt"], 1),
-            figure(one["commands_per_attempt"], 1),
-            figure(one["bytes_per_attempt"], 0),
-            figure(one["server_cpu_us_per_attempt"], 0),
-        )
-        for run in runs
-        for one in [run["measures"]]
-    ]
-    return markdown_table(heading, rows, text_columns=2)
+    milliseconds = ("p50 ms", "p95 ms", "p99 ms")
+    headings = ("verdict", "calls/s", *milliseconds, "trips", "commands", "bytes", "CPU µs")
+    return table_of(runs, headings, text_columns=2)
 
 
 def several_units_table(runs: Sequence[dict[str, Any]]) -> str:
-    heading = ("strategy", "verdict", "sold", "false refusals", "busy", "commands")
-    rows = [
-        (
-            f"`{one['strategy']}`",
-            run["judgement"]["words"],
-            f"{one['sold']:,}",
-            count(one["false_refusals"]),
-            count(one["busy"]),
-            figure(one["commands_per_attempt"], 1),
-        )
-        for run in runs
-        for one in [run["measures"]]
-    ]
-    return markdown_table(heading, rows, text_columns=2)
+    return table_of(runs, ("verdict", "sold", "false refusals", "busy", "commands"), text_columns=2)
 
 
 def throughput_table(runs: Sequence[dict[str, Any]]) -> str:
-    heading = ("strategy", "buyers", "calls/s", "p50 ms", "p99 ms", "busy", "unsold")
-    rows = [
-        (
-            f"`{one['strategy']}`",
-            f"{one['buyers']:,}",
-            f"{one['attempts_per_second']:,.0f}",
-            f"{one['p50_ms']:.1f}",
-            f"{one['p99_ms']:.1f}",
-            f"{one['busy'] / one['buyers']:.0%}",
-            count(one["unsold"]),
-        )
-        for run in runs
-        for one in [run["measures"]]
-    ]
-    return markdown_table(heading, rows, text_columns=1)
+    return table_of(runs, ("buyers", "calls/s", "p50 ms", "p99 ms", "share busy", "unsold"), text_columns=1)
+
+
+def table_of(runs: Sequence[dict[str, Any]], headings: Sequence[str], *, text_columns: int) -> str:
+    rows = [[cells[heading] for heading in ("strategy", *headings)] for cells in map(cells_of, runs)]
+    return markdown_table(("strategy", *headings), rows, text_columns=text_columns)
+
+
+def cells_of(run: dict[str, Any]) -> dict[str, str]:
+    one = run["measures"]
+    return {
+        "strategy": f"`{one['strategy']}`",
+        "verdict": run["judgement"]["words"],
+        "buyers": f"{one['buyers']:,}",
+        "sold": f"{one['sold']:,}",
+        "calls/s": f"{one['attempts_per_second']:,.0f}",
+        **{f"{name} ms": f"{one[f'{name}_ms']:.1f}" for name in ("p50", "p95", "p99")},
+        "false refusals": count(one["false_refusals"]),
+        "busy": count(one["busy"]),
+        "share busy": f"{one['busy'] / one['buyers']:.0%}",
+        "unsold": count(one["unsold"]),
+        "trips": figure(one["round_trips_per_attempt"], 1),
+        "commands": figure(one["commands_per_attempt"], 1),
+        "bytes": figure(one["bytes_per_attempt"], 0),
+        "CPU µs": figure(one["server_cpu_us_per_attempt"], 0),
+    }
 
 
 def faults_table(fault_runs: Sequence[dict[str, Any]]) -> str:

@@ -20,10 +20,9 @@ from typing import Any
 
 import aiohttp
 
+from bench.http_requests import CALL_SECONDS_MAX
 from bench.stampede.plan import NO_ANSWER, NOT_SENT, UNAVAILABLE, Answer, Call
 
-# The shop gives up on a store within 2 s; a call that takes this long was lost on the way.
-CALL_SECONDS_MAX = 10.0
 # A good client repeats a call with the same pass while it may or may not have taken effect: when and for as long as the
 # shop says (Retry-After of `unavailable`), and so often where it says nothing.
 TRIES_MAX = 4

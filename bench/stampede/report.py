@@ -75,7 +75,6 @@ def figures_table(verdict: Verdict) -> Table:
 
 
 def items_table(items: Sequence[ItemVerdict]) -> Table:
-    """The figures of each item."""
     table = Table("item", title="By item", title_justify="left")
     columns = ("on sale", "buyers", "told yes", "persisted", "oversold", "lost", "duplicated", "left")
     for name in (*columns, "sold out after", "told unavailable", "for"):

@@ -9,6 +9,7 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.sharedctypes import Synchronized
 from threading import BrokenBarrierError
 
+from bench.http_requests import CALL_SECONDS_MAX
 from bench.stampede import client
 from bench.stampede.plan import Answer, Call
 
@@ -72,7 +73,7 @@ def rush(
         counters = [done for _process, done, _results in workers]
         reports = gather(
             [results for _process, _done, results in workers],
-            until_s=started_s + seconds_max + 2 * client.CALL_SECONDS_MAX,
+            until_s=started_s + seconds_max + 2 * CALL_SECONDS_MAX,
             tick=lambda: tick(sum(done.value for done in counters)),
         )
         return RushResult(

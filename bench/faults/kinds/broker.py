@@ -19,7 +19,7 @@ from django.db.models import F, QuerySet
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part, TrialContext
 from bench.faults.kinds.processes import ProcessDown, ProcessFrozen, ProcessKilled
-from bench.faults.payer import pay
+from bench.faults.payer import Retry, pay
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item
@@ -145,9 +145,8 @@ class WorkersAway(BrokerFault):
         for worker in WORKERS:
             self.shop.bring_up(worker)
         with ThreadPoolExecutor(1) as pool:
-            paying = pool.submit(
-                pay, self._patient, retry_seconds_max=PAYING_SECONDS_MAX, stop=threading.Event(), delivery="once"
-            )
+            retry = Retry(seconds=PAYING_SECONDS_MAX, stop=threading.Event())
+            paying = pool.submit(pay, self._patient, retry=retry, delivery="once")
             self.shop.wait_until(paying.done, seconds_max=2 * PAYING_SECONDS_MAX)
 
     def took_effect(self) -> bool:

@@ -205,7 +205,6 @@ class Proxy:
             self._do(self._links[name].switch(mode))
 
     def retarget(self, target_port: int, *names: str, reset: bool = True) -> None:
-        """As `Link.retarget`, for these links."""
         for name in names:
             self._do(self._links[name].retarget(target_port, reset=reset))
 
@@ -220,7 +219,6 @@ class Proxy:
             self._do(link.switch(Mode.PASS))
 
     def stop(self) -> None:
-        """Close all ports and end the thread."""
         self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -55,7 +55,6 @@ class BuyerPool:
             time.sleep(0.005)
 
     def start(self) -> None:
-        """Open the barrier."""
         try:
             self._barrier.wait(buyer_process.BARRIER_SECONDS)
         except BrokenBarrierError:
@@ -91,7 +90,6 @@ class BuyerPool:
                     raise BuyersFailed("A process of buyers died.") from None
 
     def stop(self) -> None:
-        """End the processes."""
         for process, pipe in self._processes:
             with contextlib.suppress(OSError):
                 pipe.send(None)
@@ -103,7 +101,6 @@ class BuyerPool:
 
 @contextlib.contextmanager
 def running_pool(*, processes: int, clients: int) -> Iterator[BuyerPool]:
-    """A pool for the length of a `with`."""
     pool = BuyerPool(processes=processes, clients=clients)
     try:
         yield pool

@@ -11,7 +11,7 @@ from psycopg.sql import Composable
 
 from bench.lab.buyers.buyer_process import LOCK_WAIT_MS, attempt
 from bench.lab.buyers.calls import Call
-from bench.lab.schedules.traced_store import TracedConnection, TracedStore, Tracer
+from bench.lab.schedules.traced_store import TracedConnection, TracedStore, Tracer, traced
 from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, strategy_client
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Backend, Surroundings
@@ -70,7 +70,7 @@ def run(task: StopTask, pipe: Connection) -> None:
 def traced_store(url: str, *, backend: Backend, counter: CommandCounter) -> Any:
     """A client whose commands are counted. Not for the cluster: the strategy there sends a single command."""
     if backend is Backend.STORE:
-        return TracedStore.traced_by(counter, url, socket_timeout=CLIENT_SECONDS_MAX)
+        return traced(TracedStore, counter, url, socket_timeout=CLIENT_SECONDS_MAX)
     return strategy_client(url, backend=backend)
 
 

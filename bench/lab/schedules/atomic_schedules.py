@@ -97,49 +97,43 @@ def queue_length(sale: Interleaver) -> int:
 
 SCHEDULES = (
     Schedule(
-        id="three_conflicts",
-        strategy=WatchMulti,
-        stock=5,
-        run=each_try_meets_a_rival,
-        conclusion=_(
+        "three_conflicts",
+        WatchMulti,
+        each_try_meets_a_rival,
+        _(
             "Each time another buyer bought between A's WATCH and A's EXEC. After three tries A was turned away "
             "although units were left."
         ),
+        stock=5,
     ),
     Schedule(
-        id="stock_invented",
-        strategy=AllInLua,
-        run=the_key_is_lost,
-        conclusion=_(
-            "The script took the missing key for a new sale and started with 10: B bought a unit that does not exist."
-        ),
+        "stock_invented",
+        AllInLua,
+        the_key_is_lost,
+        _("The script took the missing key for a new sale and started with 10: B bought a unit that does not exist."),
     ),
     Schedule(
-        id="sentinel",
-        strategy=LuaDecr,
-        run=the_key_is_lost,
-        conclusion=_(
-            "The script returned -1 for not initialised, and the shop read -1 as unlimited. Now it sells without end."
-        ),
+        "sentinel",
+        LuaDecr,
+        the_key_is_lost,
+        _("The script returned -1 for not initialised, and the shop read -1 as unlimited. Now it sells without end."),
     ),
     Schedule(
-        id="order_lost",
-        strategy=LuaPurchase,
-        run=the_consumer_crashes,
-        conclusion=_(
-            "The unit is gone from the stock and A is among the buyers, but the order is lost: A waits for ever."
-        ),
+        "order_lost",
+        LuaPurchase,
+        the_consumer_crashes,
+        _("The unit is gone from the stock and A is among the buyers, but the order is lost: A waits for ever."),
     ),
     Schedule(
-        id="order_retried",
-        strategy=LuaPurchase,
-        run=the_retrying_consumer_crashes,
+        "order_retried",
+        LuaPurchase,
+        the_retrying_consumer_crashes,
+        _("The order was never only in the memory of one consumer: the next one wrote it."),
         flaw=False,
-        conclusion=_("The order was never only in the memory of one consumer: the next one wrote it."),
     ),
-    Schedule(id="sale_lost", strategy=WatchMulti, run=the_answer_of_exec_is_lost, conclusion=ANSWER_LOST),
+    Schedule("sale_lost", WatchMulti, the_answer_of_exec_is_lost, ANSWER_LOST),
     *(
-        Schedule(id="sale_lost", strategy=strategy, run=the_answer_of_the_script_is_lost, conclusion=ANSWER_LOST)
+        Schedule("sale_lost", strategy, the_answer_of_the_script_is_lost, ANSWER_LOST)
         for strategy in (AllInLua, LuaDecr, LuaPurchase)
     ),
 )

@@ -58,29 +58,29 @@ EATS = _("B was killed before it gave its unit back. The new unit filled the gap
 
 SCHEDULES = (
     Schedule(
-        id="lost_update",
-        strategy=GetSet,
-        run=both_read_before_either_writes,
-        conclusion=_("Both read 1 and both wrote 0: one unit was sold twice, and the counter does not show it."),
+        "lost_update",
+        GetSet,
+        both_read_before_either_writes,
+        _("Both read 1 and both wrote 0: one unit was sold twice, and the counter does not show it."),
     ),
     Schedule(
-        id="both_see_one",
-        strategy=CheckThenDecr,
-        run=both_read_before_either_writes,
-        conclusion=_("Both read 1 before either had decremented: one unit was sold twice."),
+        "both_see_one",
+        CheckThenDecr,
+        both_read_before_either_writes,
+        _("Both read 1 before either had decremented: one unit was sold twice."),
     ),
-    Schedule(id="below_zero", strategy=DecrThenRollback, run=the_counter_dips_below_zero, conclusion=DIPS),
-    Schedule(id="restock_eaten", strategy=DecrThenRollback, run=killed_before_the_refund, conclusion=EATS),
-    Schedule(id="below_zero", strategy=OverflowCheck, run=the_counter_dips_below_zero, conclusion=DIPS),
-    Schedule(id="restock_eaten", strategy=OverflowCheck, run=killed_before_the_refund, conclusion=EATS),
+    Schedule("below_zero", DecrThenRollback, the_counter_dips_below_zero, DIPS),
+    Schedule("restock_eaten", DecrThenRollback, killed_before_the_refund, EATS),
+    Schedule("below_zero", OverflowCheck, the_counter_dips_below_zero, DIPS),
+    Schedule("restock_eaten", OverflowCheck, killed_before_the_refund, EATS),
     Schedule(
-        id="false_refusal",
-        strategy=DecrbyRefund,
-        run=refused_while_another_is_refunded,
-        units={"A": 3, "B": 1},
-        conclusion=_(
+        "false_refusal",
+        DecrbyRefund,
+        refused_while_another_is_refunded,
+        _(
             "A asked for 3 and was refused; before A had given its units back, B asked for 1 and was refused as well. "
             "The unit was not sold."
         ),
+        units={"A": 3, "B": 1},
     ),
 )

@@ -18,7 +18,7 @@ import psycopg
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from bench.lab.schedules.stepped_buyer import STEP_SECONDS_MAX, Killed, State, SteppedBuyer, WorkFailed
-from bench.lab.schedules.traced_store import SimulatedStore, TracedCluster, TracedConnection
+from bench.lab.schedules.traced_store import SimulatedStore, TracedCluster, TracedConnection, traced
 from bench.lab.servers.lab_store import strategy_client
 from bench.strategies.base.strategy import Answer, Backend, Strategy
 from seckill.store.scripts import Script
@@ -211,7 +211,6 @@ class Interleaver:
         return answers[-1] if answers else None
 
     def own_keys(self) -> list[Any]:
-        """The keys of this run."""
         return sorted(self.client.scan_iter(match=f"*{self.name}*", count=1000))
 
     # --- the buyers ---
@@ -287,9 +286,9 @@ class Interleaver:
         store: Any = None
         database: Callable[[], psycopg.Connection[Any]] | None = None
         if backend is Backend.STORE:
-            store = SimulatedStore.traced_by(buyer, url)
+            store = traced(SimulatedStore, buyer, url)
         elif backend is Backend.CLUSTER:
-            store = TracedCluster.traced_by(buyer, url)
+            store = traced(TracedCluster, buyer, url)
         else:
 
             def database() -> psycopg.Connection[Any]:
@@ -321,7 +320,6 @@ def scripts_of(strategy: type[Strategy]) -> dict[str, tuple[str, str]]:
 
 @contextmanager
 def interleaved(strategy: type[Strategy], urls: ServerUrls, **options: Any) -> Iterator[Interleaver]:
-    """An interleaver for the length of a `with`."""
     interleaver = Interleaver(strategy=strategy, urls=urls, **options)
     try:
         yield interleaver

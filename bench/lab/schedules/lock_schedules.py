@@ -172,76 +172,57 @@ HELD_TWICE = _(
 
 SCHEDULES = (
     Schedule(
-        id="holder_fails",
-        strategy=SetnxLockPlain,
-        run=the_holder_fails,
-        conclusion=_(
-            "An exception was raised before DEL. The lock was not deleted and never expires: nobody can ever buy again."
-        ),
+        "holder_fails",
+        SetnxLockPlain,
+        the_holder_fails,
+        _("An exception was raised before DEL. The lock was not deleted and never expires: nobody can ever buy again."),
     ),
     *(
         schedule
         for strategy in (SetnxLockPlain, SetnxLockFinally)
         for schedule in (
-            Schedule(id="holder_killed", strategy=strategy, run=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
-            Schedule(
-                id="release_lost",
-                strategy=strategy,
-                stock=2,
-                run=the_lock_cannot_be_released,
-                conclusion=NEVER_RELEASED,
-            ),
+            Schedule("holder_killed", strategy, the_holder_is_killed, STUCK_BY_DEATH),
+            Schedule("release_lost", strategy, the_lock_cannot_be_released, NEVER_RELEASED, stock=2),
         )
     ),
     Schedule(
-        id="expiry_lost",
-        strategy=SetnxLockExpire,
-        run=the_expiry_does_not_reach_the_store,
-        conclusion=_("The store was down between SETNX and EXPIRE. The lock never expires: nobody can ever buy again."),
+        "expiry_lost",
+        SetnxLockExpire,
+        the_expiry_does_not_reach_the_store,
+        _("The store was down between SETNX and EXPIRE. The lock never expires: nobody can ever buy again."),
     ),
     Schedule(
-        id="killed_between",
-        strategy=SetnxLockExpire,
-        run=killed_between_setnx_and_expire,
-        conclusion=_("A was killed between SETNX and EXPIRE. The lock never expires: nobody can ever buy again."),
+        "killed_between",
+        SetnxLockExpire,
+        killed_between_setnx_and_expire,
+        _("A was killed between SETNX and EXPIRE. The lock never expires: nobody can ever buy again."),
     ),
     Schedule(
-        id="loser_turned_away",
-        strategy=SetnxLockExpire,
+        "loser_turned_away",
+        SetnxLockExpire,
+        the_loser_is_turned_away,
+        _("There were two units for two buyers. B was turned away because A held the lock: one unit is left."),
         stock=2,
-        run=the_loser_is_turned_away,
-        conclusion=_(
-            "There were two units for two buyers. B was turned away because A held the lock: one unit is left."
-        ),
     ),
-    Schedule(id="holder_paused", strategy=SetnxLockExpire, run=the_holder_is_paused, conclusion=PAUSED),
-    Schedule(id="holder_paused", strategy=SetNxExLock, run=the_holder_is_paused, conclusion=PAUSED),
+    Schedule("holder_paused", SetnxLockExpire, the_holder_is_paused, PAUSED),
+    Schedule("holder_paused", SetNxExLock, the_holder_is_paused, PAUSED),
+    Schedule("anothers_lock_freed", SetNxExLock, the_holder_is_paused_and_frees_anothers_lock, FREED),
+    Schedule("holder_paused", GetsetLock, the_holder_is_paused, PAUSED),
     Schedule(
-        id="anothers_lock_freed",
-        strategy=SetNxExLock,
-        run=the_holder_is_paused_and_frees_anothers_lock,
-        conclusion=FREED,
+        "clock_ahead",
+        GetsetLock,
+        a_clock_is_an_hour_ahead,
+        _("B's clock is an hour ahead, so the lock that A had just taken looked expired to B. Both sold the unit."),
     ),
-    Schedule(id="holder_paused", strategy=GetsetLock, run=the_holder_is_paused, conclusion=PAUSED),
-    Schedule(
-        id="clock_ahead",
-        strategy=GetsetLock,
-        run=a_clock_is_an_hour_ahead,
-        conclusion=_(
-            "B's clock is an hour ahead, so the lock that A had just taken looked expired to B. Both sold the unit."
-        ),
-    ),
-    Schedule(id="holder_paused", strategy=LuaLock, run=the_holder_is_paused, conclusion=PAUSED),
-    Schedule(
-        id="anothers_lock_freed", strategy=LuaLock, run=the_holder_is_paused_and_frees_anothers_lock, conclusion=FREED
-    ),
-    Schedule(id="holder_paused", strategy=RedissonLock, run=the_holder_is_paused, conclusion=PAUSED),
+    Schedule("holder_paused", LuaLock, the_holder_is_paused, PAUSED),
+    Schedule("anothers_lock_freed", LuaLock, the_holder_is_paused_and_frees_anothers_lock, FREED),
+    Schedule("holder_paused", RedissonLock, the_holder_is_paused, PAUSED),
     *(
         Schedule(
-            id="killed_after_write",
-            strategy=strategy,
-            run=the_holder_is_killed_after_its_write,
-            conclusion=_(
+            "killed_after_write",
+            strategy,
+            the_holder_is_killed_after_its_write,
+            _(
                 "A was killed after it had taken the unit and before it could tell anybody. The lock expired, but the "
                 "unit is lost: B was refused."
             ),
@@ -249,27 +230,21 @@ SCHEDULES = (
         for strategy in (SetNxExLock, GetsetLock, LuaLock, RedissonLock, RedissonLockFenced)
     ),
     *(
-        Schedule(id="sale_lost", strategy=strategy, run=the_answer_of_the_write_is_lost, conclusion=ANSWER_LOST)
+        Schedule("sale_lost", strategy, the_answer_of_the_write_is_lost, ANSWER_LOST)
         for strategy in (SetNxExLock, GetsetLock, LuaLock)
     ),
     *(
-        Schedule(
-            id="answer_lost",
-            strategy=strategy,
-            stock=2,
-            run=the_answer_of_the_lock_is_lost,
-            conclusion=HELD_TWICE,
-        )
+        Schedule("answer_lost", strategy, the_answer_of_the_lock_is_lost, HELD_TWICE, stock=2)
         for strategy in (RedissonLock, RedissonLockFenced)
     ),
     Schedule(
-        id="late_write_refused",
-        strategy=RedissonLockFenced,
-        run=the_stock_refuses_the_late_write,
-        flaw=False,
-        conclusion=_(
+        "late_write_refused",
+        RedissonLockFenced,
+        the_stock_refuses_the_late_write,
+        _(
             "A's lease ended during the pause, and B bought with a higher token. When A continued, the stock refused "
             "its old token: one unit, sold once."
         ),
+        flaw=False,
     ),
 )

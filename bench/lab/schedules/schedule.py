@@ -10,14 +10,14 @@ from bench.lab.schedules.interleaver import Interleaver
 from bench.strategies.base.strategy import Answer, Strategy
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Schedule:
     """`run` lets the buyers continue in this order, and returns whether what the conclusion says has happened."""
 
     id: str
     strategy: type[Strategy]
-    conclusion: Any
     run: Callable[[Interleaver], bool]
+    conclusion: Any
     stock: int = 1
     units: dict[str, int] = field(default_factory=dict)
     # False if the schedule shows how a flaw is avoided.

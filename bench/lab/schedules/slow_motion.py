@@ -86,7 +86,6 @@ class SlowMotion:
         self._scripts = {sha: name for sha, (name, _source) in scripts_of(schedule.strategy).items()}
 
     def add(self, event: BuyerStep | SideEvent) -> None:
-        """One more step."""
         row = self._side_event(event) if isinstance(event, SideEvent) else self._buyer_step(event)
         self.table.add_row(str(self.table.row_count + 1), *(Text(cell) for cell in row), Text(self._store_content()))
 

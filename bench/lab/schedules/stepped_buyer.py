@@ -74,7 +74,6 @@ class SteppedBuyer(Tracer):
             return self.changed.wait_for(lambda: self.state is not State.RUNNING, timeout=seconds_max)
 
     def end(self) -> None:
-        """End the thread."""
         if self.state is State.STOPPED:
             self.resume(Killed())
             self.wait_until_settled()

@@ -29,7 +29,6 @@ class Tracer:
         """Called when no message came within so many seconds."""
 
     def trace(self, args: tuple[Any, ...], send: Callable[[], Any]) -> Any:
-        """Send a command."""
         self.step(args)
         try:
             answer = send()
@@ -40,15 +39,15 @@ class Tracer:
         return answer
 
 
+def traced(kind: Any, tracer: Tracer, url: str, **options: Any) -> Any:
+    """A client of this kind, TracedStore or TracedCluster."""
+    client = kind.from_url(url, **options)
+    client.tracer = tracer
+    return client
+
+
 class TracedStore(Redis):
     tracer: Tracer
-
-    @classmethod
-    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> Self:
-        client: Any = cls.from_url(url, **options)
-        client.tracer = tracer
-        traced: Self = client
-        return traced
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         return self.tracer.trace(args, partial(super().execute_command, *args, **options))
@@ -110,13 +109,6 @@ class TracedMessages(PubSub):
 
 class TracedCluster(RedisCluster):
     tracer: Tracer | None = None  # while the client looks up the nodes
-
-    @classmethod
-    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> Self:
-        client: Any = cls.from_url(url, **options)
-        client.tracer = tracer
-        traced: Self = client
-        return traced
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         send = partial(super().execute_command, *args, **options)

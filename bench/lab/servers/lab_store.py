@@ -80,7 +80,6 @@ class LabStore:
 
 @contextlib.contextmanager
 def lab_store() -> Iterator[LabStore]:
-    """A store for the length of a `with`."""
     with (
         tempfile.TemporaryDirectory(prefix="stampede-lab-") as directory,
         LabStore(Path(directory), port=free_port(), password=secrets.token_hex(16)) as store,

@@ -108,7 +108,6 @@ def parts_of(options: dict[str, Any]) -> Sequence[Part]:
 
 
 def rounds_of(options: dict[str, Any]) -> tuple[int, int]:
-    """Rounds, and seconds of a measurement."""
     rounds, seconds = (QUICK_ROUNDS, QUICK_SECONDS) if options["quick"] else (ROUNDS, SECONDS)
     return options["rounds"] or rounds, options["seconds"] or seconds
 

@@ -192,7 +192,6 @@ def prepare(items: Sequence[SaleItem], options: dict[str, Any], progress: Progre
 
 
 def new_pass(item_id: int, buyer_id: int) -> tuple[str, str]:
-    """A pass, and the reservation id in it."""
     (text,) = load_buyers.make_passes(item_id=item_id, buyer_ids=[buyer_id])
     return text, str(passes.read(text).reservation_id)
 
@@ -203,7 +202,6 @@ def units_left(item_id: int) -> int | None:
 
 
 def share(text: str) -> float:
-    """A share from 0 to 1."""
     number = float(text)
     if not 0 <= number <= 1:
         raise ArgumentTypeError(f"{text} is not a share from 0 to 1")

@@ -131,7 +131,6 @@ def use_settings_of_the_shop(address: Address) -> None:
 
 
 def machine(directory: Path, *, address: Address, options: Namespace) -> dict[str, str]:
-    """The machine and the versions of a measurement."""
     with MeasuredStore(directory / "version", address=address, options=WAYS["no AOF"]) as store:
         valkey = str(store.client().info("server")["valkey_version"])
     return {

@@ -78,8 +78,6 @@ def replica_cells_of(price: ReplicaPrice) -> list[str]:
 
 
 def call_cells(rounds: Sequence[CallFigures]) -> list[str]:
-    """The medians of the rounds, and the calls of all rounds."""
-
     def median(figure: Callable[[CallFigures], float]) -> float:
         return statistics.median(map(figure, rounds))
 

@@ -85,7 +85,6 @@ def receive(pipe: Connection) -> Any:
 
 
 def reserve_until_stopped(answers: Answers, stop: threading.Event) -> None:
-    """Body of a thread."""
     while not stop.is_set() and not answers.unexpected:
         reserve_once(answers, stop)
 
@@ -165,7 +164,6 @@ class ReservingPool:
 
 @contextmanager
 def running_pool(*, processes: int, threads: int) -> Iterator[ReservingPool]:
-    """A pool for the length of a `with`."""
     pool = ReservingPool(processes=processes, threads=threads)
     try:
         yield pool

@@ -181,7 +181,6 @@ def order_lines(rush: Rush, costs: UnitCosts) -> list[Line]:
 
 
 def host_lines(rush: Rush, *, web_cores: float, order_cores: Sequence[Line]) -> list[Line]:
-    """Hosts of each kind."""
     size = f"hosts of {rush.cores_per_host} cores (assumed)"
     workers, postgres = (line.value for line in order_cores)
     return [

@@ -145,7 +145,6 @@ def buyer_ids(count: int) -> list[int]:
 
 @cache
 def session_key() -> str:
-    """The session of a signed-in buyer."""
     return session_of(User.objects.get(pk=refused_buyer_ids()[0]))
 
 

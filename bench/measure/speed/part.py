@@ -11,6 +11,8 @@ from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
 
 # Connecting, and the first requests of a process, are not measured.
 WARM_UP_SECONDS = 1
+# Figures of a sample that are measured at every request.
+ANSWERS = ("per_second", "p50_ms", "p99_ms", "answer_bytes")
 
 
 class WrongAnswer(Exception):
@@ -48,8 +50,13 @@ class Sample:
     cpu_us: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     figures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
+    def by_name(self) -> dict[str, float]:
+        """Every figure. `cpu_us.web` is the processor time of the web server for each answer."""
+        answers = {name: getattr(self, name) for name in ANSWERS} if self.requests else {}
+        return {**answers, **{f"cpu_us.{kind}": value for kind, value in self.cpu_us.items()}, **self.figures}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """`server` is the name of the group of servers that it needs (bench/measure/speed/server_groups.py).
 

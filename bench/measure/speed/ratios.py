@@ -1,53 +1,27 @@
 """The targets of the shop: ratios of figures of the same round, their median, and the bound."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.measure.speed.part import Sample
 from bench.measure.speed.wrk import CROWD
 
-Figure = Callable[[Sample], float]
 
-
-def per_second(sample: Sample) -> float:
-    return sample.per_second
-
-
-def orders_per_second(sample: Sample) -> float:
-    return sample.figures["orders_per_second"]
-
-
-def p99_ms(sample: Sample) -> float:
-    return sample.p99_ms
-
-
-def web_cpu_us(sample: Sample) -> float:
-    return sample.cpu_us["web"]
-
-
-def store_cpu_us(sample: Sample) -> float:
-    return sample.cpu_us["store"]
-
-
-def figure(name: str) -> Figure:
-    return lambda sample: sample.figures[name]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """`figure` of `part`, divided by `other_figure` of `other` if there is one, has to be at least or at most `bound`.
 
-    `strict` means that the bound itself is not enough. `unit` is that of a target that is no ratio. Without a bound it
-    only says how two things compare.
+    Figures are named as in `Sample.by_name`. `strict` means that the bound itself is not enough. `unit` is that of a
+    target that is no ratio. Without a bound it only says how two things compare.
     """
 
     title: str
     part: str
-    figure: Figure
+    figure: str = "per_second"
     bound: float | None = None
     other: str = ""
-    other_figure: Figure = per_second
+    other_figure: str = "per_second"
     at_most: bool = False
     strict: bool = False
     unit: str = ""
@@ -74,17 +48,12 @@ BARE = {
 
 def beside_bare(title: str, part: str, *, bound: float | None, other: str = "rsgi-hello") -> Target:
     """The rate of a part beside that of a server that answers over the same interface and does nothing."""
-    return Target(title=f"{title} ÷ {BARE[other]}", part=part, other=other, figure=per_second, bound=bound)
+    return Target(f"{title} ÷ {BARE[other]}", part, other=other, bound=bound)
 
 
 def within(title: str, part: str, name: str, unit: str, bound: float, *, strict: bool = False) -> Target:
     """A figure that the part has itself, at most the bound."""
-    return Target(title=title, part=part, figure=figure(name), bound=bound, at_most=True, strict=strict, unit=unit)
-
-
-def reaches(title: str, part: str, name: str, bound: float) -> Target:
-    """A figure that the part has itself, at least the bound."""
-    return Target(title=title, part=part, figure=figure(name), bound=bound)
+    return Target(title, part, name, bound, at_most=True, strict=strict, unit=unit)
 
 
 def beside_other_ways(*, crowd: bool = False) -> Sequence[Target]:
@@ -95,45 +64,34 @@ def beside_other_ways(*, crowd: bool = False) -> Sequence[Target]:
     ending, title = ("-crowd", f", {CROWD} at a time") if crowd else ("", "")
     part, drf_post, row_lock = f"accepted{ending}", f"drf-post{ending}", f"row-lock{ending}"
     return (
-        Target(title=f"accepted ÷ bare DRF POST alone{title}", part=part, other=drf_post, figure=per_second, bound=1),
+        Target(f"accepted ÷ bare DRF POST alone{title}", part, other=drf_post, bound=1),
         Target(
-            title=f"web CPU of accepted ÷ that of bare DRF POST{title}",
-            part=part,
-            other=drf_post,
-            figure=web_cpu_us,
-            other_figure=web_cpu_us,
+            f"web CPU of accepted ÷ that of bare DRF POST{title}",
+            part,
+            "cpu_us.web",
             bound=0.6,
+            other=drf_post,
+            other_figure="cpu_us.web",
             at_most=True,
         ),
+        within(f"store CPU for an accepted call, fsync included{title}", part, "cpu_us.store", "µs", 35),
         Target(
-            title=f"store CPU for an accepted call, fsync included{title}",
-            part=part,
-            figure=store_cpu_us,
-            bound=35,
-            at_most=True,
-            unit="µs",
+            f"accepted, persisted orders/s ÷ row-lock view{title}", part, "orders_per_second", bound=10, other=row_lock
         ),
         Target(
-            title=f"accepted, persisted orders/s ÷ row-lock view{title}",
-            part=part,
-            other=row_lock,
-            figure=orders_per_second,
-            bound=10,
-        ),
-        Target(
-            title=f"accepted, persisted orders/s ÷ conditional-update view{title}",
-            part=part,
-            other=f"conditional{ending}",
-            figure=orders_per_second,
+            f"accepted, persisted orders/s ÷ conditional-update view{title}",
+            part,
+            "orders_per_second",
             bound=8,
+            other=f"conditional{ending}",
         ),
         Target(
-            title=f"p99 of accepted ÷ p99 of row-lock view{title}",
-            part=part,
-            other=row_lock,
-            figure=p99_ms,
-            other_figure=p99_ms,
+            f"p99 of accepted ÷ p99 of row-lock view{title}",
+            part,
+            "p99_ms",
             bound=0.1,
+            other=row_lock,
+            other_figure="p99_ms",
             at_most=True,
         ),
     )
@@ -144,7 +102,7 @@ TARGETS = (
     beside_bare("refusal, not open", "refusal-not-open", bound=0.6, other="rsgi-post"),
     # Pages send no body, so this is what their visitors cost.
     beside_bare("refusal, no body", "refusal-no-body", bound=None),
-    Target(title="accepted, no body ÷ accepted", part="accepted-no-body", other="accepted", figure=per_second),
+    Target("accepted, no body ÷ accepted", "accepted-no-body", other="accepted"),
     beside_bare("live", "live", bound=0.85),
     beside_bare("live of a sale", "sale-live", bound=0.85),
     beside_bare("place in a waiting room", "place", bound=0.5),
@@ -156,37 +114,31 @@ TARGETS = (
     beside_bare("GET /api/v1/sales/", "sales", bound=0.85),
     *beside_other_ways(),
     *beside_other_ways(crowd=True),
+    Target("accepted and confirmed by a replica ÷ accepted", "accepted-confirmed", other="accepted", bound=0.7),
     Target(
-        title="accepted and confirmed by a replica ÷ accepted",
-        part="accepted-confirmed",
-        other="accepted",
-        figure=per_second,
-        bound=0.7,
-    ),
-    Target(
-        title="web CPU of accepted with 20 viewers of the live board ÷ without",
-        part="watched",
-        other="watched",
-        figure=figure("web_us_watched"),
-        other_figure=figure("web_us_alone"),
+        "web CPU of accepted with 20 viewers of the live board ÷ without",
+        "watched",
+        "web_us_watched",
         bound=1.03,
+        other="watched",
+        other_figure="web_us_alone",
         at_most=True,
         strict=True,
     ),
     Target(
-        title="accepted with 20 viewers of the live board ÷ without, by rate",
-        part="watched",
+        "accepted with 20 viewers of the live board ÷ without, by rate",
+        "watched",
+        "per_second_watched",
         other="watched",
-        figure=figure("per_second_watched"),
-        other_figure=figure("per_second_alone"),
+        other_figure="per_second_alone",
     ),
     within("lag from the last yes to the last order, 5,000 units", "sell-out", "lag_s", "s", 1, strict=True),
     within("worker and PostgreSQL CPU for an order, in whole batches", "drain", "worker_and_postgres_us", "µs", 90),
     within("store bytes for a reservation after drain", "drain", "store_bytes", "bytes", 130),
-    reaches("reserve at 10⁶ past reservations ÷ at 10³", "growth", "reserve_ratio", 0.9),
-    reaches("reserve.lua on three primaries ÷ on one, by store CPU", "cluster", "cpu_ratio", 2.5),
+    Target("reserve at 10⁶ past reservations ÷ at 10³", "growth", "reserve_ratio", 0.9),
+    Target("reserve.lua on three primaries ÷ on one, by store CPU", "cluster", "cpu_ratio", 2.5),
     # With fewer than six cores, one primary after the other (bench/measure/speed/parts/cluster_parts.py).
-    reaches("reserve.lua on three primaries ÷ on one, by a pipelined client", "cluster", "pipelined_ratio", 2.5),
+    Target("reserve.lua on three primaries ÷ on one, by a pipelined client", "cluster", "pipelined_ratio", 2.5),
     # What the interface costs: no answer over RSGI is faster than its hello.
     beside_bare("bare RSGI hello", "rsgi-hello", bound=None, other="wsgi-hello"),
     # What headers and bytes cost: no live figures and no page are faster than a bare answer that is as heavy.
@@ -212,9 +164,13 @@ def values_of(target: Target, samples: Mapping[str, Mapping[int, Sample]]) -> li
     """The target's value in each round that has all it needs."""
     ours = samples.get(target.part, {})
     if not target.other:
-        return [target.figure(sample) for sample in ours.values()]
+        return [sample.by_name()[target.figure] for sample in ours.values()]
     theirs = samples.get(target.other, {})
-    return [target.figure(ours[number]) / target.other_figure(theirs[number]) for number in ours if number in theirs]
+    return [
+        ours[number].by_name()[target.figure] / theirs[number].by_name()[target.other_figure]
+        for number in ours
+        if number in theirs
+    ]
 
 
 def is_reached(target: Target, median: float) -> bool | None:

@@ -15,9 +15,6 @@ from bench.measure.speed.ratios import Spread, Verdict, spread
 from bench.measure.speed.rounds import Outcome
 from bench.measure.speed.wrk import CONNECTIONS, find_wrk
 
-# Figures of a sample that are measured at every request.
-ANSWERS = ("per_second", "p50_ms", "p99_ms", "answer_bytes")
-
 
 def everything(
     outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, measured_on: Mapping[str, str]
@@ -40,26 +37,14 @@ def part_of(outcome: Outcome) -> dict[str, Any]:
         "title": outcome.part.title,
         "wrong": outcome.wrong,
         "figures": {name: asdict(found) for name, found in spreads_of(samples).items()},
-        "rounds": [asdict_of(sample) for sample in samples],
+        "rounds": [{"requests": sample.requests, **sample.by_name()} for sample in samples],
     }
 
 
 def spreads_of(samples: Sequence[Sample]) -> dict[str, Spread]:
-    """Every figure of the samples: `cpu_us.web` is the processor time of the web server for each answer."""
-    rows = [flat(sample) for sample in samples]
+    rows = [sample.by_name() for sample in samples]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: spread([row[name] for row in rows if name in row]) for name in names}
-
-
-def flat(sample: Sample) -> dict[str, float]:
-    """All figures of a sample by name."""
-    answers = {name: getattr(sample, name) for name in ANSWERS} if sample.requests else {}
-    cpu = {f"cpu_us.{kind}": value for kind, value in sample.cpu_us.items()}
-    return {**answers, **cpu, **sample.figures}
-
-
-def asdict_of(sample: Sample) -> dict[str, float]:
-    return {"requests": sample.requests, **flat(sample)}
 
 
 def target_of(verdict: Verdict) -> dict[str, Any]:
@@ -76,7 +61,6 @@ def target_of(verdict: Verdict) -> dict[str, Any]:
 
 
 def machine(*, rounds: int, seconds: int, versions: Mapping[str, str]) -> dict[str, str]:
-    """The machine and the versions of a measurement."""
     words = subprocess.run([find_wrk(), "--version"], capture_output=True, text=True, check=False).stdout.split()
     return {
         "cores": str(len(os.sched_getaffinity(0))),

@@ -7,9 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench.machine import sentence_of
+from bench.measure.speed.part import ANSWERS
 from bench.measure.speed.ratios import Spread, Target, Verdict, spread
 from bench.measure.speed.rounds import Outcome
-from bench.measure.speed.speed_results import ANSWERS, spreads_of
+from bench.measure.speed.speed_results import spreads_of
 from bench.tables import markdown_table, terminal_table
 
 KINDS = ("web", "worker", "beat", "postgres", "store", "replica", "cache", "wrk")
@@ -78,7 +79,6 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> Rows:
 
 
 def speed_rows(answers: Mapping[str, Mapping[str, Spread]]) -> Rows:
-    """The rate and the speed of the answers of each part."""
     rows = []
     for title, figures in answers.items():
         rate = figures["per_second"]
@@ -89,7 +89,6 @@ def speed_rows(answers: Mapping[str, Mapping[str, Spread]]) -> Rows:
 
 
 def cost_rows(answers: Mapping[str, Mapping[str, Spread]]) -> Rows:
-    """The cost of an answer for each kind of process."""
     rows = [[title, *(cpu_cell(figures.get(f"cpu_us.{kind}")) for kind in KINDS)] for title, figures in answers.items()]
     return Rows("Processor time for each answer, in µs", ("what", *KINDS), rows)
 

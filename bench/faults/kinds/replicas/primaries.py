@@ -81,7 +81,6 @@ class ClusterPrimaryKilled(SentinelPrimaryKilled):
         retire(beside)
 
     def item_elsewhere(self) -> SaleItem:
-        """An item of another primary."""
         mine = self.primary()
         for _ in range(ITEMS_MAX):
             item = new_item(f"{self.name}-beside", Stock(quantity=BUYERS_BESIDE))

@@ -35,7 +35,7 @@ def sell_from_row(path: str, server: Server, *, connections: int = CONNECTIONS) 
 
 def bare(name: str, title: str, ask: Ask, *, server: str) -> Part:
     """A server that does almost nothing, asked again and again."""
-    return Part(name=name, title=title, server=server, measure=partial(ask_bare, ask))
+    return Part(name, title, server, partial(ask_bare, ask))
 
 
 def beside_reservations(*, name_ending: str = "", title_ending: str = "", connections: int = CONNECTIONS) -> list[Part]:
@@ -46,12 +46,7 @@ def beside_reservations(*, name_ending: str = "", title_ending: str = "", connec
         ("conditional", "DRF view, conditional UPDATE"): partial(sell_from_row, "/conditional/"),
     }
     return [
-        Part(
-            name=f"{name}{name_ending}",
-            title=f"{title}{title_ending}",
-            server=BARE_DJANGO,
-            measure=partial(measure, connections=connections),
-        )
+        Part(f"{name}{name_ending}", f"{title}{title_ending}", BARE_DJANGO, partial(measure, connections=connections))
         for (name, title), measure in measures.items()
     ]
 

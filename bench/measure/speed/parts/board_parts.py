@@ -64,4 +64,4 @@ def viewers(server: Server, item: SaleItem) -> Iterator[None]:
         raise WrongAnswer(f"{VIEWERS} viewers of the board made {calls} calls, of which {failed} failed")
 
 
-PARTS = (Part(name="watched", title=f"accepted, {VIEWERS} viewers of the live board", server=SHOP, measure=watched),)
+PARTS = (Part("watched", f"accepted, {VIEWERS} viewers of the live board", SHOP, watched),)

@@ -103,7 +103,6 @@ def send_together(work: Sequence[tuple[PipelinedClient, Sequence[bytes]]], *, wo
 
 
 def connected(*, port: int, password: str) -> closing[PipelinedClient]:
-    """A client for the length of a `with`."""
     return closing(PipelinedClient(port=port, password=password))
 
 
@@ -248,11 +247,4 @@ def packed_call(item_id: int, *, buyer_id: int) -> bytes:
     return head + b"".join(scripts.packed(str(arg)) for arg in args)
 
 
-PARTS = (
-    Part(
-        name="cluster",
-        title="reserve.lua on three primaries beside one, pipelined",
-        server=STORE,
-        measure=cluster,
-    ),
-)
+PARTS = (Part("cluster", "reserve.lua on three primaries beside one, pipelined", STORE, cluster),)

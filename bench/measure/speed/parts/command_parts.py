@@ -73,25 +73,13 @@ def manage(*words: str) -> str:
 
 
 PARTS = (
+    Part("growth", f"{MANY:,} past reservations beside {FEW:,}", STORE, growth, once=True),
     Part(
-        name="growth",
-        title=f"{MANY:,} past reservations beside {FEW:,}",
-        server=STORE,
-        measure=growth,
+        "staff-lists",
+        f"lists of staff, {PRODUCTS:,} products and {ORDERS:,} orders",
+        STORE,
+        partial(page_times, "staff"),
         once=True,
     ),
-    Part(
-        name="staff-lists",
-        title=f"lists of staff, {PRODUCTS:,} products and {ORDERS:,} orders",
-        server=STORE,
-        measure=partial(page_times, "staff"),
-        once=True,
-    ),
-    Part(
-        name="product-search",
-        title=f"search among {PRODUCTS:,} products",
-        server=STORE,
-        measure=partial(page_times, "search"),
-        once=True,
-    ),
+    Part("product-search", f"search among {PRODUCTS:,} products", STORE, partial(page_times, "search"), once=True),
 )

@@ -91,12 +91,4 @@ def times_of(told: Iterable[Told]) -> Mapping[str, float]:
     return figures
 
 
-PARTS = (
-    Part(
-        name="journeys",
-        title=f"journeys of {PEOPLE_MAX:,} people to {sum(UNITS):,} units",
-        server=SHOP,
-        measure=journeys,
-        once=True,
-    ),
-)
+PARTS = (Part("journeys", f"journeys of {PEOPLE_MAX:,} people to {sum(UNITS):,} units", SHOP, journeys, once=True),)

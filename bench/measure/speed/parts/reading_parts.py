@@ -39,7 +39,7 @@ def product_search(server: Server, *, is_same: bool) -> Sample:
 
 
 def reading_part(name: str, title: str, ask_of: Callable[[], Ask]) -> Part:
-    return Part(name=name, title=title, server=SHOP, measure=partial(read, ask_of))
+    return Part(name, title, SHOP, partial(read, ask_of))
 
 
 def page(address: str, *arguments: object) -> Ask:
@@ -57,14 +57,14 @@ def sale_page_signed_in() -> Ask:
 PARTS = (
     reading_part("live", "live figures of an item", lambda: page("api-live", measured_sales.shown_item().pk)),
     reading_part("sale-live", "live figures of a sale", lambda: page("api-sale-live", measured_sales.shown_sale().pk)),
-    Part(name="place", title="place in a waiting room", server=SHOP, measure=place),
+    Part("place", "place in a waiting room", SHOP, place),
     reading_part("home", "home page", lambda: page("home")),
     reading_part("sale-page", "sale page", sale_page),
     reading_part("sale-page-signed-in", "sale page, signed in", sale_page_signed_in),
     reading_part("products-page", "list of products", lambda: page("products")),
     reading_part("product-page", "product page", lambda: page("product", measured_sales.shown_item().product.slug)),
     *(
-        Part(name=name, title=title, server=SHOP, measure=partial(product_search, is_same=is_same))
+        Part(name, title, SHOP, partial(product_search, is_same=is_same))
         for name, title, is_same in (
             ("search-page", "search among a few products", False),
             ("same-search", "search that everybody makes", True),

@@ -174,7 +174,6 @@ def warm_up(server: Server) -> None:
 
 
 def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[SaleItem, str]:
-    """A new item, and a file with a pass for each buyer."""
     item = measured_sales.new_item("Measured", quantity=quantity)
     file = server.directory / "passes.txt"
     texts = measured_sales.passes_for(item, buyer_ids=measured_sales.buyer_ids(passes))
@@ -276,7 +275,7 @@ def figures_of(times: Mapping[str, CallTimes]) -> dict[str, float]:
 def refusal_part(
     name: str, title: str, item_of: Callable[[], SaleItem], outcome: Outcome, *, body: str = ONE_UNIT
 ) -> Part:
-    return Part(name=name, title=title, server=SHOP, measure=partial(refusal, item_of, outcome, body))
+    return Part(name, title, SHOP, partial(refusal, item_of, outcome, body))
 
 
 SOLD_OUT = measured_sales.sold_out_item, Outcome.SOLD_OUT
@@ -286,32 +285,11 @@ PARTS = (
     refusal_part("refusal", "refusal, sold out", *SOLD_OUT),
     refusal_part("refusal-no-body", "refusal, sold out, no body", *SOLD_OUT, body=NO_BODY),
     refusal_part("refusal-not-open", "refusal, not open", measured_sales.item_not_open, Outcome.NOT_OPEN),
-    Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
-    Part(
-        name="accepted-no-body",
-        title="accepted reservation, no body",
-        server=SHOP,
-        measure=partial(accepted, body=NO_BODY),
-    ),
-    Part(
-        name="accepted-crowd",
-        title=f"accepted reservation, {CROWD} at a time",
-        server=SHOP,
-        measure=partial(accepted, connections=CROWD),
-    ),
-    Part(
-        name="accepted-confirmed",
-        title="accepted reservation that a replica confirms",
-        server=SHOP_CONFIRMED,
-        measure=accepted,
-    ),
-    Part(
-        name="accepted-by-load",
-        title="accepted reservation, 1 to 256 at a time",
-        server=SHOP,
-        measure=accepted_by_load,
-        once=True,
-    ),
-    Part(name="sell-out", title=f"{SELL_OUT_UNITS:,} units sell out", server=SHOP, measure=sell_out),
-    Part(name="beside", title="others beside a stampede", server=SHOP, measure=beside_a_stampede),
+    Part("accepted", "accepted reservation", SHOP, accepted),
+    Part("accepted-no-body", "accepted reservation, no body", SHOP, partial(accepted, body=NO_BODY)),
+    Part("accepted-crowd", f"accepted reservation, {CROWD} at a time", SHOP, partial(accepted, connections=CROWD)),
+    Part("accepted-confirmed", "accepted reservation that a replica confirms", SHOP_CONFIRMED, accepted),
+    Part("accepted-by-load", "accepted reservation, 1 to 256 at a time", SHOP, accepted_by_load, once=True),
+    Part("sell-out", f"{SELL_OUT_UNITS:,} units sell out", SHOP, sell_out),
+    Part("beside", "others beside a stampede", SHOP, beside_a_stampede),
 )

@@ -136,7 +136,7 @@ def stored_bytes(item: SaleItem) -> int:
 
 
 PARTS = (
-    Part(name="script", title="reserve.lua alone, pipelined", server=STORE, measure=script),
-    Part(name="drain", title="orders into PostgreSQL, alone", server=STORE, measure=drained),
-    Part(name="idle", title="the whole shop, idle", server=SHOP, measure=idle),
+    Part("script", "reserve.lua alone, pipelined", STORE, script),
+    Part("drain", "orders into PostgreSQL, alone", STORE, drained),
+    Part("idle", "the whole shop, idle", SHOP, idle),
 )

@@ -3,14 +3,14 @@
 from bench.measure.speed.part import Sample
 from bench.measure.speed.parts.all_parts import BY_NAME
 from bench.measure.speed.parts.command_parts import ratios_in
-from bench.measure.speed.ratios import TARGETS, Target, is_reached, per_second, spread, values_of, verdicts
+from bench.measure.speed.ratios import TARGETS, Target, is_reached, spread, values_of, verdicts
 
 
 def rate(value: float) -> Sample:
     return Sample(requests=1, per_second=value, cpu_us={"web": 1.0})
 
 
-HALF = Target(title="live ÷ hello", part="live", other="wsgi-hello", figure=per_second, bound=0.5)
+HALF = Target(title="live ÷ hello", part="live", other="wsgi-hello", bound=0.5)
 
 
 def test_a_ratio_compares_figures_of_the_same_round() -> None:
@@ -38,14 +38,14 @@ def test_a_target_whose_parts_were_not_measured_has_no_verdict() -> None:
 
 def test_the_bound_itself() -> None:
     def reached(median: float, *, at_most: bool = False, strict: bool = False) -> bool | None:
-        target = Target(title="", part="live", figure=per_second, bound=1, at_most=at_most, strict=strict)
+        target = Target(title="", part="live", bound=1, at_most=at_most, strict=strict)
         return is_reached(target, median)
 
     assert [reached(median) for median in (1.0, 0.99)] == [True, False]
     assert [reached(median, at_most=True) for median in (1.0, 1.01)] == [True, False]
     assert [reached(median, at_most=True, strict=True) for median in (1.0, 0.99)] == [False, True]
     # Without a bound nothing is reached or missed.
-    assert is_reached(Target(title="", part="live", figure=per_second), 5.0) is None
+    assert is_reached(Target(title="", part="live"), 5.0) is None
 
 
 def test_every_target_names_parts_that_exist() -> None:

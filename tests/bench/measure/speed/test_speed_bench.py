@@ -148,7 +148,7 @@ def test_figures_of_wrong_answers_do_not_count_and_a_part_that_breaks_does_not_s
 
     monkeypatch.setattr(part, "answer_to", lambda server, ask: (200, ""))
     measures = (partial(ask_bare, Ask(path="/", status=201)), break_down, lambda _server: Sample())
-    parts = [Part(name="", title="", server=STORE, measure=measure) for measure in measures]
+    parts = [Part("", "", STORE, measure) for measure in measures]
     outcomes = run_rounds(parts, rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
     assert [outcome.wrong for outcome in outcomes] == [
         ["GET / got 200, expected 201"],
@@ -160,7 +160,7 @@ def test_figures_of_wrong_answers_do_not_count_and_a_part_that_breaks_does_not_s
 
 @pytest.mark.usefixtures("_wrk")
 def test_a_run_with_a_wrong_answer_fails(run_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = Part(name="live", title="live figures", server=SHOP, measure=lambda server: Sample())
+    live = Part("live", "live figures", SHOP, lambda server: Sample())
     outcome = Outcome(live, wrong=["7 of 10 answers had a status above 399"])
     monkeypatch.setenv("SPEED_DIRECTORY", str(run_directory))
     monkeypatch.setattr(speed_bench, "measure_all", lambda options, directory: ([outcome], {}))
@@ -208,10 +208,7 @@ def test_lost_and_oversold_orders_are_wrong_answers(item: SaleItem, monkeypatch:
 
 def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
     measures = {name: mock.Mock(return_value=Sample()) for name in ("often", "once")}
-    parts = [
-        Part(name=name, title=name, server=STORE, measure=measure, once=name == "once")
-        for name, measure in measures.items()
-    ]
+    parts = [Part(name, name, STORE, measure, once=name == "once") for name, measure in measures.items()]
     ticks: list[str] = []
     run_rounds(parts, rounds=3, seconds=1, directory=run_directory, tick=ticks.append)
     assert {name: measure.call_count for name, measure in measures.items()} == {"often": 3, "once": 1}
