@@ -5,14 +5,15 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db.models import Model
+from django.db.models import F, Model
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from orders import tasks
 from orders.life import lifecycle
 from orders.models import Order, Payment, PaymentEvent, Refund
-from orders.payments import sessions
+from orders.payments import inbox, sessions
 from orders.payments.simulated.adapter import signature_header
 from orders.refund_records import RefundRequest
 from shop.databases.database_clock import database_now
@@ -89,6 +90,12 @@ def event_of_another_shop(kind: str = "captured", *, hours_ago: int = 0, **chang
     event = PaymentEvent.objects.create(event_id=f"evt_{uuid4()}", kind=kind, happened_at=now, **values)
     PaymentEvent.objects.filter(pk=event.pk).update(received_at=now - timedelta(hours=hours_ago))
     return event
+
+
+def let_events_wait() -> None:
+    """Nothing applies them, until their payments count as lost."""
+    assert tasks.apply_waiting_events() == 0
+    PaymentEvent.objects.update(received_at=F("received_at") - inbox.LOST_AFTER)
 
 
 def refund_part(order: Order, amount_minor: int, **changes: Any) -> Refund:

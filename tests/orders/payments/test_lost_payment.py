@@ -5,19 +5,17 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
-from orders.payments import inbox
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage
 from orders.payments.stripe_checkout import event_from, session_request
 from shop.models import Variant
 from tests.steps.buying import fill, wish_of
-from tests.steps.paying import payment_of, payment_row, send_webhook
+from tests.steps.paying import let_events_wait, payment_of, payment_row, send_webhook
 from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,11 +34,6 @@ def order(variant: Variant, buyer: User) -> Order:
     assert company.pay(reference=payment_of(order).provider_reference)
     Payment.objects.all().delete()
     return order
-
-
-def let_events_wait() -> None:
-    assert tasks.apply_waiting_events() == 0
-    PaymentEvent.objects.update(received_at=F("received_at") - inbox.LOST_AFTER)
 
 
 def test_it_pays_its_order(order: Order, variant: Variant) -> None:

@@ -8,13 +8,11 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db.models import F
 from django.test import Client
 
 from orders import tasks
 from orders.life import cancelling, lifecycle
-from orders.models import Attention, Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
-from orders.payments import inbox
+from orders.models import Attention, Document, Mail, Order, OrderLine, OrderStatus, Payment
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
@@ -25,7 +23,7 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.buying import let_deadlines_pass, order_of, reserve_often, signed_in
 from tests.steps.operating import run_command
-from tests.steps.paying import message, payment_of, press_cancel, press_pay, send_webhook
+from tests.steps.paying import let_events_wait, message, payment_of, press_cancel, press_pay, send_webhook
 from tests.steps.shop import make_item
 from tests.steps.store import figures, store_away
 
@@ -56,11 +54,6 @@ def forget_order(item: SaleItem) -> None:
     OrderLine.objects.all().delete()
     Order.objects.all().delete()
     SaleItem.objects.filter(pk=item.pk).update(taken=0)
-
-
-def let_events_wait() -> None:
-    assert tasks.apply_waiting_events() == 0
-    PaymentEvent.objects.update(received_at=F("received_at") - inbox.LOST_AFTER)
 
 
 def status_by_reservation(reservation_id: UUID | str | None) -> str:

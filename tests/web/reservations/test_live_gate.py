@@ -1,14 +1,12 @@
 """A real web process whose store hangs, is killed, and comes back: nobody waits, and no yes is lost."""
 
-import http.client
 import json
 import statistics
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from threading import Event, Thread
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,7 +17,7 @@ from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
 from tests.steps.buying import new_buyers
-from tests.steps.caller import AT_ONCE_SECONDS, Caller
+from tests.steps.caller import AT_ONCE_SECONDS, Caller, ask
 from tests.steps.cast import PassFor
 from tests.steps.pipelines import frozen
 from tests.steps.shop import make_item
@@ -58,15 +56,17 @@ def test_refusals_are_fast_while_the_store_is_silent(
 ) -> None:
     """40 buyers ask again and again, more than there are threads."""
     item = make_item(product, quantity=1000)
-    port = urlsplit(web).port or 0
     path = f"/api/v1/sale-items/{item.pk}/reservations/"
     passes = [pass_for(buyer, item) for buyer in new_buyers(40)]
     with frozen(own_store):
         # What was under way when it fell silent waits once.
         until_s = time.monotonic() + ASKING_SECONDS
         with ThreadPoolExecutor(41) as threads:
-            health = threads.submit(ask, port, "/healthz", until_s=until_s)
-            asking = [threads.submit(ask, port, path, until_s=until_s, pass_text=text) for text in passes]
+            health = threads.submit(ask_until, until_s, web, "/healthz")
+            posted = {"method": "POST", "body": json.dumps({"units": 1}), "content_type": "application/json"}
+            asking = [
+                threads.submit(ask_until, until_s, web, path, authorization=f"Pass {text}", **posted) for text in passes
+            ]
         refusals = [answer for each in asking for answer in each.result()]
     wait_until(lambda: Caller(web, item).reserve(passes[0])[0] == 201, seconds_max=30)
     assert {status for status, _seconds in refusals} == {503}
@@ -82,18 +82,12 @@ def p99(answers: list[tuple[int, float]]) -> float:
     return statistics.quantiles([seconds for _status, seconds in answers], n=100)[-1]
 
 
-def ask(port: int, path: str, *, until_s: float, pass_text: str = "") -> list[tuple[int, float]]:
+def ask_until(until_s: float, url: str, path: str, **details: str) -> list[tuple[int, float]]:
     """Ask again and again. The status and the seconds of each answer."""
     found = []
-    headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
-    if pass_text:
-        headers["Authorization"] = f"Pass {pass_text}"
     while time.monotonic() < until_s:
-        began_s = time.monotonic()
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=15)) as client:
-            body = json.dumps({"units": 1}) if pass_text else None
-            client.request("POST" if pass_text else "GET", path, body=body, headers=headers)
-            found.append((client.getresponse().status, time.monotonic() - began_s))
+        answer = ask(url, path, 15, **details)
+        found.append((answer.status, answer.seconds))
         time.sleep(0.2)
     return found
 
@@ -146,14 +140,14 @@ def crowd(caller: Caller, pass_text: str) -> Iterator[list[tuple[float, float, s
     answers: list[tuple[float, float, str]] = []
     stop = Event()
 
-    def ask(number: int) -> None:
+    def ask_in_turns(number: int) -> None:
         while not stop.is_set():
             began_s = time.monotonic()
             word = caller.reserve(pass_text)[1]["code"] if number % 2 else caller.live()["availability"]
             answers.append((began_s, time.monotonic() - began_s, word))
             time.sleep(0.1)
 
-    threads = [Thread(target=ask, args=(number,)) for number in range(12)]
+    threads = [Thread(target=ask_in_turns, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     try:
