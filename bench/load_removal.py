@@ -71,9 +71,7 @@ def orders_to_keep(path: str) -> QuerySet[OrderLine]:
     lines = OrderLine.objects.filter(**{path: OuterRef("pk")})
     of_load_test = Q(variant__product__slug__startswith=SLUG_PREFIX)
     other_products = OrderLine.objects.filter(order=OuterRef("order")).exclude(of_load_test)
-    return lines.filter(
-        ~Q(order__buyer__in=load_buyers()) | Exists(real_payment) | Exists(other_products),
-    )
+    return lines.filter(~Q(order__buyer__in=load_buyers()) | Exists(real_payment) | Exists(other_products))
 
 
 def find_leftovers() -> Leftovers:

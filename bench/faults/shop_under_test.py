@@ -143,12 +143,7 @@ class ShopUnderTest:
     def valkey(self, name: str, *, port: int, fsync: str) -> Process:
         """A Valkey server, not started. All have the same password."""
         server = ValkeyServer(
-            name=name,
-            title=name,
-            directory=self.directory / name,
-            fsync=fsync,
-            port=port,
-            password=self.password,
+            name=name, title=name, directory=self.directory / name, fsync=fsync, port=port, password=self.password
         )
         return server.process(log_path=self.directory / "logs" / f"{name}.log", lock_fd=self._lock.fileno())
 

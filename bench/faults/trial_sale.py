@@ -78,10 +78,7 @@ def credentials_for(item: SaleItem, *, count: int, first: int = 1) -> list[Crede
     texts = list(load_buyers.make_passes(item_id=item.pk, buyer_ids=buyer_ids))
     return [
         Credentials(
-            buyer_id=buyer_id,
-            reservation_id=str(passes.read(text).reservation_id),
-            pass_text=text,
-            token=token,
+            buyer_id=buyer_id, reservation_id=str(passes.read(text).reservation_id), pass_text=text, token=token
         )
         for buyer_id, text, token in zip(buyer_ids, texts, tokens_of(buyer_ids), strict=True)
     ]

@@ -212,12 +212,7 @@ def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabSer
         lab_servers.store.restart(losing_all=fault is Fault.STORE_LOST)
 
     measures = run_strategy(
-        kind,
-        setting,
-        pool=pool,
-        servers=lab_servers.of(kind),
-        lease_seconds=LEASE_SECONDS,
-        fault=restart_store,
+        kind, setting, pool=pool, servers=lab_servers.of(kind), lease_seconds=LEASE_SECONDS, fault=restart_store
     )
     # Buyers who were told "busy", or not served in time, may have left them: these units need not be lost.
     lost = 0 if measures.busy or measures.not_sent else measures.unsold

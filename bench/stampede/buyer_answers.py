@@ -79,12 +79,7 @@ def heard_by(calls: Mapping[int, Call], answers: Sequence[Answer], *, false_nos:
     answered = {answer.index for answer in answers if answer.outcome not in IN_DOUBT}
     in_doubt = {call.reservation_id for call in calls.values() if call.index not in answered} - yes.keys()
     return BuyerAnswers(
-        calls=calls,
-        answers=answers,
-        yes=yes,
-        in_doubt=sorted(in_doubt),
-        inconsistent=inconsistent,
-        false_nos=false_nos,
+        calls=calls, answers=answers, yes=yes, in_doubt=sorted(in_doubt), inconsistent=inconsistent, false_nos=false_nos
     )
 
 

@@ -41,9 +41,7 @@ class Standby:
         """Wait until it follows. With `synchronously`, commits wait for it from then on."""
         if synchronously:
             self._tell(
-                self.shop.postgres_port,
-                "ALTER SYSTEM SET synchronous_standby_names = '*'",
-                "SELECT pg_reload_conf()",
+                self.shop.postgres_port, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"
             )
         wanted = "sync_state = 'sync'" if synchronously else "state = 'streaming'"
         query = f"SELECT EXISTS (SELECT FROM pg_stat_replication WHERE {wanted})"

@@ -23,12 +23,7 @@ def choose_units(behaviour: Behaviour, *, skus: Sequence[str], rng: random.Rando
 
 
 def shopping_trip(
-    client: ShopperClient,
-    behaviour: Behaviour,
-    *,
-    units_of: Mapping[str, int],
-    started_s: float,
-    stop: threading.Event,
+    client: ShopperClient, behaviour: Behaviour, *, units_of: Mapping[str, int], started_s: float, stop: threading.Event
 ) -> None:
     """The whole trip. It ends early when `stop` is set. An order that is left is never paid."""
     if stop.wait(max(0.0, started_s + behaviour.arrives_after_seconds - time.monotonic())):

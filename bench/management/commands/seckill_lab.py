@@ -109,10 +109,7 @@ def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
             strategy_id
             for strategy_id in chosen
             if not slow_motion.show(
-                strategy_id,
-                quiet if options["quick"] else console,
-                language=options["language"],
-                store_url=store.url,
+                strategy_id, quiet if options["quick"] else console, language=options["language"], store_url=store.url
             )
         ]
 

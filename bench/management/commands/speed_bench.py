@@ -125,12 +125,7 @@ def results_directories(options: dict[str, Any], directory: Path) -> tuple[Path,
 
 
 def write_results(
-    outcomes: Sequence[Outcome],
-    reached: Sequence[Verdict],
-    *,
-    measured_on: dict[str, str],
-    pages: Path,
-    figures: Path,
+    outcomes: Sequence[Outcome], reached: Sequence[Verdict], *, measured_on: dict[str, str], pages: Path, figures: Path
 ) -> None:
     for directory in (pages, figures):
         directory.mkdir(parents=True, exist_ok=True)

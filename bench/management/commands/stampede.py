@@ -137,9 +137,7 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Ver
         ]
         arriving = progress.add_task("Orders in PostgreSQL", total=len(awaited))
         arrivals.wait_for(
-            awaited,
-            seconds_max=ORDERS_SECONDS_MAX,
-            tick=lambda count: progress.update(arriving, completed=count),
+            awaited, seconds_max=ORDERS_SECONDS_MAX, tick=lambda count: progress.update(arriving, completed=count)
         )
         verdict = verdict_on(
             items=items, heard=heard, rush=result, seen_s=arrivals.seen_s, accepted=accepted, left_before=left_before

@@ -179,6 +179,5 @@ def replica_round(
         settings.SECKILL_YES_REPLICAS = 0
     confirmed = {confirmation.reservation_id for confirmation in [*alone, *answers.confirmed]}
     return ReplicaRound(
-        **asdict(figures_of(alone, answers, started_s=started_s, ended_s=ended_s)),
-        lost=len(confirmed - kept),
+        **asdict(figures_of(alone, answers, started_s=started_s, ended_s=ended_s)), lost=len(confirmed - kept)
     )

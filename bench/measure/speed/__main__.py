@@ -37,11 +37,7 @@ def main(arguments: list[str]) -> int:
     def more(servers: EmbeddedServers) -> Mapping[str, str]:
         pids = {process.name: process.pid for process in servers.processes}
         named = {"postgres": pids["postgres"], "store": pids["store"], "cache": pids["broker"]}
-        return {
-            "EMAIL_URL": "dummymail://",
-            "SPEED_DIRECTORY": str(directory),
-            "SPEED_SERVER_PIDS": json.dumps(named),
-        }
+        return {"EMAIL_URL": "dummymail://", "SPEED_DIRECTORY": str(directory), "SPEED_SERVER_PIDS": json.dumps(named)}
 
     return run_on_own_servers(directory, ["speed_bench", *rest], more=more)
 

@@ -106,8 +106,7 @@ def place_tokens_of_crowd() -> tuple[SaleItem, list[str]]:
     sale = item.sale
     key = bytes.fromhex(WaitingRoom.objects.get(sale=sale).key)
     room_ledger.open_room(
-        sale_id=sale.pk,
-        terms=room_ledger.Terms(to_ms(sale.opens_at), key, arrivals=ROOM_PEOPLE, early=ROOM_PEOPLE),
+        sale_id=sale.pk, terms=room_ledger.Terms(to_ms(sale.opens_at), key, arrivals=ROOM_PEOPLE, early=ROOM_PEOPLE)
     )
     tokens = []
     for arrival, account_id in enumerate(refused_buyer_ids()):

@@ -136,10 +136,7 @@ STUCK: dict[str, tuple[dict[str, Any], int]] = {
     "held for nobody": ({"counters": counters(left=7, held=1)}, 1),
     "outbox": ({"backlog": 3}, 3),
     "events": ({"waiting": 2}, 2),
-    "overdue": (
-        {"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]},
-        1,
-    ),
+    "overdue": ({"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]}, 1),
     "unsettled": ({"orders": [order(ANN), order(BEN, settled=False)]}, 1),
     "refund due": ({"orders": [order(ANN), order(BEN, money_pending=True)]}, 1),
     "lost store": ({"counters": None}, 8),
@@ -150,10 +147,7 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
         {"orders": [order(ANN, status="expired"), order(BEN)]},
         "not paid and the payment company keeps their money",
     ),
-    "paid for nothing": (
-        {"orders": [order(ANN, captures=0), order(BEN)]},
-        "paid and the payment company has no money",
-    ),
+    "paid for nothing": ({"orders": [order(ANN, captures=0), order(BEN)]}, "paid and the payment company has no money"),
     "charged for nothing": (
         {"orders": [order(ANN, captures=0), order(BEN)]},
         "neither a paid order nor their money back",
@@ -178,10 +172,7 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
         {"events": [*EVENTS, *said(CID, "http_404", status=404)]},
         "1 answers were neither a yes nor a refusal by the shop",
     ),
-    "sold out": (
-        {"events": [*EVENTS, *said(CID, "sold_out", status=410)]},
-        "sold out although units were never sold",
-    ),
+    "sold out": ({"events": [*EVENTS, *said(CID, "sold_out", status=410)]}, "sold out although units were never sold"),
 }
 
 

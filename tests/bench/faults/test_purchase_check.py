@@ -91,10 +91,7 @@ COUNTED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "waiting": ({"waiting": 1}, {"stuck": 1}),
     "unsettled": ({"purchases": [purchase(ANN, settled=False), purchase(BEN)]}, {"stuck": 1}),
     "money pending": ({"purchases": [purchase(ANN, money_pending=True), purchase(BEN)]}, {"stuck": 1}),
-    "overdue": (
-        {"purchases": [purchase(ANN), purchase(BEN, status="awaiting_payment", overdue=True)]},
-        {"stuck": 1},
-    ),
+    "overdue": ({"purchases": [purchase(ANN), purchase(BEN, status="awaiting_payment", overdue=True)]}, {"stuck": 1}),
 }
 
 

@@ -82,11 +82,7 @@ def test_no_interleaving_of_live_buyers_oversells_or_loses_count(strategy: type[
             database=None,
             suppress_health_check=SLOW,
         )
-        @given(
-            choices=CHOICES,
-            units=st.lists(st.integers(1, 2), min_size=2, max_size=3),
-            stock=st.integers(1, 2),
-        )
+        @given(choices=CHOICES, units=st.lists(st.integers(1, 2), min_size=2, max_size=3), stock=st.integers(1, 2))
         def under_any_schedule(choices: Sequence[int], units: Sequence[int], stock: int) -> None:
             buyers = BUYERS[: len(units)]
             sale.units.update(zip(buyers, units, strict=True))

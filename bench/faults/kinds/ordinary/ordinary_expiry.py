@@ -78,10 +78,7 @@ class OrdinaryPaymentAtExpiry(PaymentAtDeadline):
         bought = 0
         while bought < PURCHASES_MAX and not self._stop.wait(PAUSE_SECONDS):
             answer = order_until_known(
-                client.with_new_key(),
-                units_of=self._one_unit,
-                retry_seconds_max=RETRY_SECONDS_MAX,
-                stop=self._stop,
+                client.with_new_key(), units_of=self._one_unit, retry_seconds_max=RETRY_SECONDS_MAX, stop=self._stop
             )
             bought += answer is not None and answer.status == 201
 
