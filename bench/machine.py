@@ -11,8 +11,14 @@ def sentence_of(measured_on: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in measured_on.items())
 
 
-def load_before() -> str:
-    return f"{os.getloadavg()[0]:.1f}"
+def facts() -> dict[str, str]:
+    return {
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "processor": processor(),
+        "system": system(),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+        "Python": platform.python_version(),
+    }
 
 
 def system() -> str:

@@ -7,7 +7,6 @@ measured.
 """
 
 import os
-import platform
 import secrets
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
-from bench.machine import load_before, processor, sentence_of, system
+from bench.machine import facts, sentence_of
 from bench.measure.durability import price_table
 from bench.measure.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
 from bench.measure.durability.measured_store import Address, MeasuredStore
@@ -134,13 +133,9 @@ def machine(directory: Path, *, address: Address, options: Namespace) -> dict[st
     with MeasuredStore(directory / "version", address=address, options=WAYS["no AOF"]) as store:
         valkey = str(store.client().info("server")["valkey_version"])
     return {
-        "cores": str(os.cpu_count()),
-        "load before": load_before(),
-        "processor": processor(),
-        "system": system(),
+        **facts(),
         "file system": file_system_of(directory),
         "fdatasync of one small write": f"{sync_ms(directory):.2f} ms",
-        "Python": platform.python_version(),
         "Valkey": valkey,
         "clients": f"{options.processes} × {options.threads}",
         "rounds": f"{options.rounds} × {options.seconds:g} s",

@@ -1,15 +1,13 @@
 """The results as JSON: medians with their spread, the verdicts, what a request costs, and every round."""
 
 import json
-import os
-import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from bench.machine import load_before, processor, system
+from bench.machine import facts
 from bench.measure.speed.part import Sample
 from bench.measure.speed.ratios import Spread, Verdict, spread
 from bench.measure.speed.rounds import Outcome
@@ -63,11 +61,7 @@ def target_of(verdict: Verdict) -> dict[str, Any]:
 def machine(*, rounds: int, seconds: int, versions: Mapping[str, str]) -> dict[str, str]:
     words = subprocess.run([find_wrk(), "--version"], capture_output=True, text=True, check=False).stdout.split()
     return {
-        "cores": str(len(os.sched_getaffinity(0))),
-        "processor": processor(),
-        "system": system(),
-        "load before": load_before(),
-        "Python": platform.python_version(),
+        **facts(),
         "granian": version("granian"),
         "Django": version("django"),
         "wrk": words[1] if len(words) > 1 else "unknown",

@@ -21,16 +21,7 @@ def said(
 ) -> list[Event]:
     """An intent and its answer."""
     buyer_id = {ANN: 1, BEN: 2, CID: 3}[reservation_id]
-    intent = Event(
-        trial="trial",
-        call=0,
-        client="client",
-        action=action,
-        reservation_id=reservation_id,
-        buyer_id=buyer_id,
-        at_s=1.0,
-        wall_s=1.0,
-    )
+    intent = Event("trial", 0, "client", action, reservation_id, buyer_id, at_s=1.0, wall_s=1.0)
     id_in_answer = reservation_id if status == 201 else ""
     return [intent, replace(intent, outcome=outcome, status=status, units=units, id_in_answer=id_in_answer, at_s=1.5)]
 

@@ -21,16 +21,7 @@ def said(
     key: str, outcome: str, *, action: Action = Action.CHECK_OUT, status: int = 201, units: int = 0
 ) -> list[Event]:
     """A request and its answer."""
-    request = Event(
-        trial="trial",
-        call=0,
-        client="client",
-        action=action,
-        reservation_id=key,
-        buyer_id=BUYERS[key],
-        at_s=1.0,
-        wall_s=1.0,
-    )
+    request = Event("trial", 0, "client", action, key, BUYERS[key], at_s=1.0, wall_s=1.0)
     number = f"order of {key}" if status == 201 else ""
     return [request, replace(request, outcome=outcome, status=status, units=units, id_in_answer=number)]
 
