@@ -107,7 +107,7 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
     connection.close()
     item = SaleItem.objects.get(pk=item_id)
     # Before the orders as well: a message that arrives in between changes an order that was read already.
-    waiting_before = waiting_messages([UUID(reservation_id) for reservation_id in reservations_in_database(item_id)])
+    waiting_before = waiting_messages(map(UUID, reservations_in_database(item_id)), column="reservation_id")
     orders = order_rows(item_id)
     counters = ledger.read(item_id=item_id)
     known = {*reservation_ids, *(order.reservation_id for order in orders)}
@@ -119,7 +119,9 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
         counters=counters,
         holds=holds_of(item_id, known),
         backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
-        waiting=max(waiting_before, waiting_messages([UUID(order.reservation_id) for order in orders])),
+        waiting=max(
+            waiting_before, waiting_messages((UUID(order.reservation_id) for order in orders), column="reservation_id")
+        ),
         given_back=given_back(known),
         listed=listed_without_order(known),
     )
@@ -205,12 +207,11 @@ def listed_without_order(reservation_ids: Iterable[str]) -> frozenset[str]:
     return frozenset(map(str, without.values_list("reservation_id", flat=True)))
 
 
-def waiting_messages(reservation_ids: Sequence[UUID]) -> int:
+def waiting_messages(ids: Iterable[UUID], *, column: str) -> int:
     """Messages that the payment company has not delivered, and events that the shop has not applied."""
-    return (
-        SimulatedMessage.objects.filter(session__reservation_id__in=reservation_ids, delivered_at=None).count()
-        + PaymentEvent.objects.filter(reservation_id__in=reservation_ids, applied_at=None).count()
-    )
+    known = [*ids]
+    messages = SimulatedMessage.objects.filter(**{f"session__{column}__in": known}, delivered_at=None)
+    return messages.count() + PaymentEvent.objects.filter(**{f"{column}__in": known}, applied_at=None).count()
 
 
 def holds_of(item_id: int, reservation_ids: set[str]) -> dict[str, Hold]:

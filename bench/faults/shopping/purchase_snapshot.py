@@ -14,9 +14,9 @@ from django.db.models import F, Sum
 from django.db.models.functions import Now
 
 from bench.faults.shopping.goods import Goods
-from bench.faults.store_snapshot import is_money_pending
-from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund, RefundLine
-from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from bench.faults.store_snapshot import is_money_pending, waiting_messages
+from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
+from orders.payments.simulated.models import SimulatedSession
 from orders.repair.stock_audit import audit_stock
 from seckill.models import SaleItem
 from shop.models import Variant
@@ -117,7 +117,7 @@ def take_purchases(goods: Goods) -> PurchaseSnapshot:
         purchases=purchase_rows(order_ids, payments=payments),
         goods=goods_rows(goods, list(lines)),
         unreturned=unreturned_units(goods),
-        waiting=waiting_messages([payment.pk for payment in payments]),
+        waiting=waiting_messages((payment.pk for payment in payments), column="payment_id"),
         audit=[str(difference) for difference in audit_stock().differences if difference.sku in skus],
     )
 
@@ -216,11 +216,3 @@ def unreturned_units(goods: Goods) -> int:
     )
     units: int = over.aggregate(units=Sum(F("quantity") - F("taken"), default=0))["units"]
     return units
-
-
-def waiting_messages(payment_ids: Sequence[UUID]) -> int:
-    """Messages that the payment company has not delivered, and events that the shop has not applied."""
-    return (
-        SimulatedMessage.objects.filter(session__payment_id__in=payment_ids, delivered_at=None).count()
-        + PaymentEvent.objects.filter(payment_id__in=payment_ids, applied_at=None).count()
-    )
