@@ -19,8 +19,6 @@ from shop.search.spelling import meant_words
 
 # A page's search field has as many. Pasted books are cut.
 QUERY_CHARACTERS_MAX = 100
-# Folding makes two or three letters of some, and of a few as many as eighteen.
-FOLDED_CHARACTERS_MAX = 2 * QUERY_CHARACTERS_MAX
 WORDS_MAX = 12
 # Of a run of Chinese characters, so many are compared with one of them wrong.
 RUN_CHARACTERS_MAX = 12
@@ -55,7 +53,7 @@ class Found:
 
 def search(entries: "QuerySet[SearchEntry]", typed: str) -> Iterator[Found]:
     """Those of the entries that have all that was typed; then, for where these are none, those that come close."""
-    text = fold(typed.replace("\0", " ")[:QUERY_CHARACTERS_MAX])[:FOLDED_CHARACTERS_MAX]
+    text = fold(typed.replace("\0", " ")[:QUERY_CHARACTERS_MAX])
     if exact := exact_query(text):
         yield Found(entries.filter(document=exact), exact)
         if close := close_query(text):

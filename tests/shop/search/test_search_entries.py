@@ -9,8 +9,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from shop.catalogue.listing import ProductFilter, ProductPage, find_page
 from shop.models import Category, Product, SearchEntry, SearchWord, StockChange, Variant, write_entries
+from shop.models.search_entry import DESCRIPTION_CHARACTERS_MAX
 from shop.models.search_words import fold, pieces_of
-from shop.search.spelling import closest, typos_between
+from shop.search.spelling import MEANT_MAX, closest, meant_words, typos_between
 from tests.steps.shop import found_among, goods, make_product, variant_of
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +54,10 @@ def test_a_name_that_folding_makes_long_is_saved_and_found(product: Product) -> 
     assert category is not None
     category.name = "\ufdfa" * 100
     category.save()
+    # Of a description that fills books, the beginning is.
+    product.description = "tea ".ljust(DESCRIPTION_CHARACTERS_MAX) + " unicorn"
+    product.save()
+    assert not found("unicorn")
     assert found("\ufdfa") == {product.slug}
 
 
@@ -66,7 +71,8 @@ def test_an_entry_says_whether_the_product_can_be_seen(product: Product) -> None
     variant = variant_of(product)
     variant.is_active = False
     variant.save()
-    assert not SearchEntry.objects.get().is_visible
+    entry = SearchEntry.objects.get()
+    assert (entry.is_visible, entry.lowest_minor) == (False, None)
     variant.is_active = True
     variant.save()
     product.is_active = False
@@ -75,10 +81,12 @@ def test_an_entry_says_whether_the_product_can_be_seen(product: Product) -> None
 
 
 def test_a_small_word_alone_finds_the_names_that_have_it(product: Product) -> None:
-    for slug, name in (("down-jacket", "Down jacket"), ("downpipe", "Downpipe")):
+    for slug, name in (("down-jacket", "Down jacket"), ("downpipe", "Downpipe"), ("office-lamp", "Office lamp")):
         Product.objects.create(slug=slug, name=name)
     assert found("down") == {"down-jacket"}
     assert found("jacket") == found("down jacket") == {"down-jacket"}
+    # Where no name has it, those that begin so are better than none.
+    assert found("off") == {"office-lamp"}
 
 
 def test_a_deleted_variant_is_neither_found_nor_priced_nor_shown(product: Product) -> None:
@@ -136,7 +144,10 @@ def test_typos_are_counted() -> None:
         assert typos_between("lamp", typed) == typos_between(typed, "lamp") == 1, typed
 
 
-def test_a_known_word_and_a_short_one_are_not_corrected() -> None:
+def test_a_known_word_a_short_one_and_a_number_are_not_corrected() -> None:
+    SearchWord.objects.bulk_create(SearchWord(word=word) for word in ("lamp", "lap", "250g"))
+    assert meant_words(["lamq", "lamp", "la", "250"]) == {"lamq": ["lamp"], "lamp": [], "la": [], "250": []}
+    assert len(closest("lam", [f"lam{letter}" for letter in "abcdefgh"])) == MEANT_MAX
     assert closest("lamp", ["lamp", "lamb"]) == []
     assert closest("lamq", ["lamp", "lamb", "stool"]) == ["lamp", "lamb"]
     assert closest("keybaort", ["keyboard"]) == ["keyboard"]

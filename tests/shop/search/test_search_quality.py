@@ -7,6 +7,7 @@ from django.test import TestCase
 
 from shop.demo.loading import load_goods
 from shop.models import Category, Product, SearchEntry
+from shop.search.query import QUERY_CHARACTERS_MAX, RUN_CHARACTERS_MAX, WORDS_MAX, forgiving_run, words_of
 from tests.steps.shop import found_among
 
 pytestmark = pytest.mark.django_db
@@ -96,13 +97,17 @@ def test_the_first_product_is_what_was_meant() -> None:
 
 
 def test_a_product_that_the_shop_does_not_have_is_not_found() -> None:
-    for typed in ("unicorn", "xqzw", "独角兽", "龘", "zzzz zzzz", "headphones unicorn", "9999999"):
+    for typed in ("unicorn", "xqzw", "独角兽", "龘", "zzzz zzzz", "headphones unicorn", "9999999", "lo"):
         assert found(typed) == [], typed
 
 
 def test_hostile_input_is_only_text() -> None:
     for typed in HOSTILE:
         assert isinstance(found(typed), list), typed[:20]
+    # What no field of a page would take is not read.
+    assert found("headphones".ljust(QUERY_CHARACTERS_MAX) + " unicorn") == found("headphones")
+    assert len(words_of(" ".join(map(str, range(100))))) == WORDS_MAX
+    assert forgiving_run("龙" * 50).count("|") < RUN_CHARACTERS_MAX
 
 
 def test_a_name_counts_more_than_a_category_and_that_more_than_a_description() -> None:
