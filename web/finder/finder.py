@@ -108,8 +108,7 @@ def is_enough(text: str) -> bool:
 def order_named(text: str) -> Order | None:
     """The order whose whole number this is, as it is typed or read from the barcode of its packing slip."""
     code = code_in(text)
-    is_code = len(code) == CODE_LENGTH and len(text.strip()) <= CODE_LENGTH + 1
-    return Order.objects.filter(code=code).first() if is_code else None
+    return Order.objects.filter(code=code).first() if len(code) == CODE_LENGTH else None
 
 
 def orders_found(text: str) -> Iterable[Found]:

@@ -15,7 +15,8 @@ from shop.models import Product, Variant
 from tests.steps.buying import ADDRESS, make_orders, order_of, with_address
 from tests.steps.shop import goods, statements_for
 from tests.steps.staff import admin_page, customer_page, employee
-from web.finder.finder import KINDS, ROWS_MAX
+from web.finder import finder
+from web.finder.finder import KINDS, ROWS_MAX, TEXT_LENGTH_MAX
 
 pytestmark = pytest.mark.django_db
 
@@ -57,6 +58,11 @@ def test_customers_products_and_sales_are_found(as_manager: Client, order: Order
         assert found(as_manager, text)["Sales"] == [admin_page(item.sale)], text
     Variant.objects.create(product=item.product, sku="TEA-LARGE", options="250 g", price_minor=100)
     assert "TEA-LARGE 250 g" in as_manager.get(FIND, {"q": "tea-lar"}).content.decode()
+    User.objects.filter(pk=buyer.pk).update(is_active=False)
+    Product.objects.update(is_active=False)
+    for text, state in (("buyer@exam", "blocked"), ("longjing", "not shown")):
+        (section,) = (each for each in as_manager.get(FIND, {"q": text}).context["sections"] if each.title != "Orders")
+        assert state in section.rows[0].details
 
 
 def test_each_kind_is_found_by_those_who_may_see_it_alone(client: Client, order: Order, item: SaleItem) -> None:
@@ -81,6 +87,7 @@ def test_hostile_and_short_texts_find_nothing(as_manager: Client, order: Order) 
     for text in ("", "a", " ", "%", "_", "\0", "\0\0", "%%", "'; --", "\\", "x" * 5000, "\ud83d"):
         answer = as_manager.get(f"{FIND}?q={quote(text, errors='surrogatepass')}")
         assert (answer.status_code, answer.context["sections"]) == (200, []), text
+        assert len(answer.context["found_text"]) <= TEXT_LENGTH_MAX
     assert "<b>bold" not in as_manager.get(FIND, {"q": "<b>bold"}).content.decode()
 
 
@@ -99,7 +106,9 @@ def load_rows(count: int, *, item: SaleItem, buyer: User) -> None:
     make_orders(count, buyer=buyer, item=item)
 
 
-def test_more_rows_cost_no_more_statements_and_are_on_the_list(as_manager: Client, item: SaleItem) -> None:
+def test_more_rows_cost_no_more_statements_and_are_on_the_list(
+    as_manager: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     buyer = User.objects.create(username="demo")
     load_rows(3, item=item, buyer=buyer)
     few = statements_for(as_manager, f"{FIND}?q=demo")
@@ -108,6 +117,10 @@ def test_more_rows_cost_no_more_statements_and_are_on_the_list(as_manager: Clien
     sections = as_manager.get(FIND, {"q": "demo"}).context["sections"]
     assert [len(section.rows) for section in sections] == [ROWS_MAX] * len(KINDS)
     assert sections[0].more_url == "/admin/orders/order/?q=demo"
+    # A text that thousands have is not looked for in all of them.
+    monkeypatch.setattr(finder, "PEOPLE_MAX", 3)
+    monkeypatch.setattr(finder, "SKUS_MAX", 3)
+    assert len(found(as_manager, "demo")["Customers"]) == len(found(as_manager, "SKU-demo")["Products"]) == 3
 
 
 def test_each_kind_leads_to_a_list_of_the_admin() -> None:
