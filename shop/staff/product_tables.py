@@ -103,7 +103,8 @@ class OncePerRow(Table):
         self.changed.append(instance)
 
     def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
-        if not (options.get("dry_run") or result.has_errors() or result.has_validation_errors()):
+        # Where a line is refused meanwhile, this is taken back with all the others.
+        if not options.get("dry_run"):
             self.write()
 
     def before_import(self, dataset: Any, **options: Any) -> None:

@@ -21,7 +21,7 @@ from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
 from shop.staff.table_pages import CachedUpload
 from shop.stock.movements import lock, move
 from tests.steps.at_once import in_the_middle
-from tests.steps.shop import found_among, variant_of
+from tests.steps.shop import found_among, goods, make_item, variant_of
 from tests.steps.staff import messages_on
 from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload, upload_xlsx
 
@@ -38,13 +38,15 @@ class TestProducts:
             {"slug": "longjing", "name_en": "Longjing", "category": "tea", "is_active": "1"},
             {"slug": "oolong", "name_en": "Oolong", "category": "tea", "is_active": "1"},
         ]
-        preview = upload(client, PRODUCTS, *rows)
+        with mock.patch.object(product_tables, "write_products") as written:
+            preview = upload(client, PRODUCTS, *rows)
         assert not errors_by_line(preview)
-        assert Product.objects.count() == 1
+        assert not written.called
         confirm(client, PRODUCTS, preview)
         assert sorted(Product.objects.values_list("slug", "category__slug")) == [("longjing", "tea"), ("oolong", "tea")]
         product.refresh_from_db()
         assert product.name == "Longjing"
+        assert found_among(SearchEntry.objects.all(), "oolong").entries.get().product.slug == "oolong"
         # An error names its line, and nothing can be confirmed.
         wrong = {"slug": "bad slug", "name_en": "Bad", "category": "coffee"}
         preview = upload(client, PRODUCTS, rows[0], wrong)
@@ -89,15 +91,32 @@ class TestProducts:
         assert Product.objects.values(*now).get() == now
         assert Product.history.values(*now).latest() == now  # type: ignore[attr-defined]
 
+    def test_a_product_that_a_colleague_deletes_meanwhile_is_not_said_to_be_imported(
+        self, client: Client, product: Product
+    ) -> None:
+        Product.objects.create(slug="sencha", name="Sencha")
+        preview = upload(client, PRODUCTS, {"slug": "sencha", "name_en": "New"}, {"slug": "longjing", "name_en": "New"})
+        write = product_tables.write_products
+
+        def write_late(*args: Any, **options: Any) -> None:
+            Product.objects.filter(slug="sencha").delete()
+            write(*args, **options)
+
+        with mock.patch.object(product_tables, "write_products", write_late):
+            (message,) = messages_on(confirm(client, PRODUCTS, preview, follow=False))
+        assert message.startswith("Nothing was imported")
+        assert not Product.objects.filter(name_en="New").exists()
+
 
 class TestVariants:
     def test_columns_that_the_table_does_not_have_stay_as_a_colleague_saves_them_meanwhile(
         self, client: Client, product: Product
     ) -> None:
         preview = upload(client, PRODUCTS, {"sku": variant_of(product).sku, "price": "88"}, table=VARIANT_TABLE)
+        sencha = Product.objects.create(slug="sencha", name="Sencha")
 
         def colleague_saves_before_the_lock(variant_ids: Collection[int]) -> list[Variant]:
-            Variant.objects.update(is_active=False, weight_grams=250)
+            Variant.objects.update(is_active=False, weight_grams=250, product=sencha)
             return lock(variant_ids)
 
         with mock.patch("shop.staff.product_tables.lock", colleague_saves_before_the_lock):
@@ -105,6 +124,32 @@ class TestVariants:
         now = {"price_minor": 8800, "is_active": False, "weight_grams": 250}
         assert Variant.objects.values(*now).get() == now
         assert Variant.history.values(*now).latest() == now  # type: ignore[attr-defined]
+        assert found_among(SearchEntry.objects.all(), "SKU-longjing").entries.get().product == sencha
+
+    def test_all_rows_are_imported_or_none_where_one_is_refused_meanwhile(
+        self, client: Client, product: Product
+    ) -> None:
+        sencha = goods("sencha")
+        rows = ({"sku": sencha.sku, "price": "50"}, {"sku": variant_of(product).sku, "price": "50"})
+        preview = upload(client, PRODUCTS, *rows, table=VARIANT_TABLE)
+        make_item(product, price_minor=9000)
+        message, *_more = messages_on(confirm(client, PRODUCTS, preview, follow=False))
+        assert message.startswith("Nothing was imported")
+        assert not Variant.objects.filter(price_minor=5000).exists()
+
+    def test_a_price_is_refused_where_a_dearer_sale_is_published_meanwhile(
+        self, client: Client, product: Product
+    ) -> None:
+        preview = upload(client, PRODUCTS, {"sku": variant_of(product).sku, "price": "50"}, table=VARIANT_TABLE)
+
+        def colleague_publishes_before_the_lock(variant_ids: Collection[int]) -> list[Variant]:
+            make_item(product, price_minor=9000)
+            return lock(variant_ids)
+
+        with mock.patch("shop.staff.product_tables.lock", colleague_publishes_before_the_lock):
+            message, *_more = messages_on(confirm(client, PRODUCTS, preview, follow=False))
+        assert message.startswith("Nothing was imported")
+        assert variant_of(product).price_minor == 9900
 
     def test_prices_are_decimals_and_the_stock_stays_as_it_is(self, client: Client, product: Product) -> None:
         Variant.objects.update(available=7, held=2, sold=4)
@@ -160,6 +205,10 @@ class TestVariants:
         assert errors[2] == ["A price in CNY has at most 2 decimals."]
         assert errors[3] == ["Another variant has the same options."]
         assert errors[4][0].startswith("This product has no options.")
+        Product.objects.update(option_names_en="Size")
+        rows = [{"sku": sku, "product": "longjing", "price": "50", "options_en": "L"} for sku in ("ONE", "TWO")]
+        errors = errors_by_line(upload(client, PRODUCTS, *rows, table=VARIANT_TABLE))
+        assert errors == {2: ["Another variant has the same options."]}
 
 
 class TestStock:
@@ -256,22 +305,27 @@ class TestFiles:
         for text in ("+1+1", "+1-1", "+A1", "+", "+49 30\n=1", "-1 2"):
             assert without_mark(with_mark(text)) == text
             assert with_mark(text) == f"'{text}"
+        assert without_mark("'t Hooft") == "'t Hooft"
 
     def test_a_sparse_xlsx_is_not_filled_up(self, client: Client, db: None, settings: Settings) -> None:
         """A small file names one cell far down and to the right, and all between would be made."""
         book = Workbook()
         book.active.append(["slug", "name_en"])
-        book.active["FZ4999"] = "x"
+        book.active["FZ4999"] = book.active["FZ1"] = "x"
         data = BytesIO()
         book.save(data)
         assert len(data.getvalue()) < 10_000
         table = SafeXLSX().create_dataset(data.getvalue())
         assert sum(len(row) for row in table) <= 2
+        assert table.headers == ["slug", "name_en"]
         settings.IMPORT_ROWS_MAX = 3
         book.active["A5"] = book.active["A6"] = book.active["A7"] = book.active["A8"] = "tea"
         data = BytesIO()
         book.save(data)
-        with pytest.raises(TooLarge):
+        with pytest.raises(TooLarge, match="rows"):
+            SafeXLSX().create_dataset(data.getvalue())
+        settings.IMPORT_BYTES_MAX = 10
+        with pytest.raises(TooLarge, match="when unpacked"):
             SafeXLSX().create_dataset(data.getvalue())
 
     def test_an_xlsx_is_read(self, client: Client, product: Product) -> None:
