@@ -4,6 +4,7 @@ import asyncio
 import time
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,7 +22,7 @@ from seckill.line.waiting_list import sweep_lines
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.store import durability
-from seckill.store.client import StoreUnreachable
+from seckill.store.client import StoreUnreachable, all_members
 from seckill.store.keys import keys_of
 from seckill.waiting_room.room_ledger import arrive
 from shop.background import sweep_notes
@@ -62,6 +63,7 @@ def test_a_sweep_that_did_its_work_is_young(client: Client) -> None:
     assert young is not None
     assert young < 60
     # And how long its message has waited.
+    cache.set(sweep_notes.key_of("expire_overdue"), (time.time() - 50, 7.0))
     sweep_notes.note_success("settle_orders", waited_seconds=42.0)
     sweep_notes.write()
     assert figure_at(client, 'stampede_queue_wait_seconds{queue="expiry"}') == 42
@@ -97,6 +99,7 @@ def test_an_item_that_is_not_verified_says_since_when(client: Client, item: Sale
     assert seconds >= 90
     reconcile(item_id=item.pk)
     assert figure_at(client, name) == 0
+    assert cache.get(UNVERIFIED_KEY) == {}
 
 
 def test_an_entry_that_cannot_be_read_is_a_dead_letter(client: Client, item: SaleItem, store: Any) -> None:
@@ -148,6 +151,9 @@ def test_weak_settings_are_judged_by_a_sweep_and_the_replicas_of_each_primary_ar
     weak = [durability.Weakness(setting="appendfsync", value="no", text="")] * 2
     monkeypatch.setattr("seckill.store.weak_settings.find_weaknesses", lambda: weak)
     settings.SECKILL_YES_REPLICAS = 1
+    # Of a replica nothing is asked.
+    members = [*all_members(), Mock(name="replica", primary=False, client=None)]
+    monkeypatch.setattr("web.metrics.item_figures.all_members", lambda: members)
     assert tasks.judge_stores() == 2
     assert figure_at(client, 'stampede_weak_settings{setting="appendfsync"}') == 2
     assert figure_at(client, 'stampede_weak_settings{setting="fsync"}') == 0

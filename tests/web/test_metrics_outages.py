@@ -1,8 +1,11 @@
 """/metrics while a server is away: 200, what the others say, and which one it is."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from kombu.exceptions import OperationalError
 from prometheus_client.core import Metric
 
 from seckill.models import SaleItem
@@ -59,6 +62,13 @@ def test_without_the_broker_everything_else_is_shown(client: Client, monkeypatch
     values = scraped(client)
     assert sources_up(values) == {**dict.fromkeys(SOURCES, 1), "broker": 0}
     assert values["stampede_orders_overdue"] == 0
+
+
+def test_a_server_that_goes_away_between_the_first_question_and_the_next_is_not_up(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.metrics.scrape.queue_metrics", Mock(side_effect=OperationalError("refused")))
+    assert sources_up(scraped(client)) == {**dict.fromkeys(SOURCES, 1), "broker": 0}
 
 
 def test_a_defect_in_one_figure_hides_no_other(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
