@@ -5,7 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.db import OperationalError, connection
+from structlog.testing import capture_logs
 
+from shop.databases import timeline
 from shop.databases.timeline import database_timeline
 from tests.other_database import own_url, shop_on
 
@@ -22,9 +24,16 @@ def test_a_role_without_rights_learns_the_timeline() -> None:
                 found = database_timeline()
         finally:
             cursor.execute(f"DROP ROLE {name}")
-    server, timeline = database_timeline().split("/")
-    assert found == f"{server}/{timeline}"
-    assert int(timeline) >= 1
+    server, number = database_timeline().split("/")
+    assert found == f"{server}/{number}"
+    assert int(number) >= 1
+
+
+def test_a_server_that_does_not_tell_has_no_timeline_and_that_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "FIND_TIMELINE", "SELECT function_of_no_managed_service()")
+    with capture_logs() as logs:
+        assert [database_timeline() for _ in range(2)] == ["", ""]
+    assert [line["event"] for line in logs] == ["database_timeline_unknown"]
 
 
 def test_a_server_that_does_not_answer_has_no_timeline() -> None:
