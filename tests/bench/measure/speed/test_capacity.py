@@ -1,6 +1,7 @@
 """`manage.py capacity`: a plan from the figures of the last bench, or a clear refusal."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from bench.measure.speed.capacity_plan import (
 )
 from orders.preflight.unit_costs import SOURCES, unit_costs
 from tests.steps.operating import run_command
-from web.reservations.snapshots import AGE_SECONDS_MAX
+from web.reservations.snapshots import AGE_SECONDS_MAX, INTERVAL_SECONDS
 
 US = {
     "refusal_web_us": 12.0,
@@ -77,7 +78,18 @@ def test_the_plan_multiplies_unit_costs(file: Path) -> None:
     assert lines["store, memory"] == pytest.approx(2.5)
     assert lines["Celery workers"] == pytest.approx(1_000 * 60e-6 / 0.5)
     assert lines["PostgreSQL"] == pytest.approx(1_000 * 30e-6 / 0.5)
+    assert lines["store, reads of figures"] == pytest.approx(18 / INTERVAL_SECONDS)
     assert lines["answers on the wire"] == pytest.approx(1e6 * (200 + 200 + 900) * 8 / 1e9)
+
+
+def test_what_is_assumed_can_be_given(file: Path) -> None:
+    given = ("--shares", "20,70,10", "--sell-seconds", "20", "--busy", "50", "--cores-per-host", "6")
+    lines = lines_of(file, "--rps", "1000000", "--units", "10000", *given)
+    assert lines["web, refusals"] == pytest.approx(200_000 * 12e-6 / 0.5)
+    assert lines["web, live figures"] == pytest.approx(700_000 * 6e-6 / 0.5)
+    assert lines["Celery workers"] == pytest.approx(500 * 60e-6 / 0.5)
+    # Of 15.4 cores.
+    assert lines["web hosts"] == 3
 
 
 def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
@@ -96,6 +108,7 @@ def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
     # 200,000 orders a second at 30 µs, half busy: 12 cores.
     lines = lines_of(file, "--rps", "1000000", "--units", "2000000", "--busy", "50")
     assert lines["PgBouncer, default_pool_size"] == 12 * POOL_PER_CORE
+    assert (lines["worker hosts"], lines["PostgreSQL hosts"]) == (2, 1)
 
 
 def test_the_table_names_the_assumption_of_each_line_and_the_machine(file: Path) -> None:
@@ -139,9 +152,10 @@ def test_a_figure_that_is_missing_or_nothing_and_wrong_answers_are_named(file: P
         changed = results()
         del changed["parts"][part]["figures"][figure]
         refused(changed, f"did not measure {figure} of the part {part}. Run a whole")
-    changed = results()
-    changed["parts"]["refusal"]["figures"]["cpu_us.web"]["median"] = 0
-    refused(changed, "the run was too short")
+    for median in (0, math.inf):
+        changed = results()
+        changed["parts"]["refusal"]["figures"]["cpu_us.web"]["median"] = median
+        refused(changed, "the run was too short")
     changed = results()
     changed["parts"]["accepted"]["wrong"] = ["3 orders were lost"]
     refused(changed, "accepted had wrong answers")
