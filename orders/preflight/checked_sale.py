@@ -5,7 +5,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -30,7 +29,7 @@ class CheckedSaleAdmin(WithApprovals):
     def get_urls(self) -> list[URLPattern]:
         staff_only = self.admin_site.admin_view
         look, send_mail = staff_only(partial(page.look, self)), staff_only(partial(page.send_mail, self))
-        progress = staff_only(self.progress_view)
+        progress = staff_only(partial(rehearsal_page.progress, self))
         return [
             path("<int:sale_id>/rehearsal/progress/", progress, name="seckill_sale_rehearsal_progress"),
             path("<int:sale_id>/report/", staff_only(report_page), name="seckill_sale_report"),
@@ -70,8 +69,3 @@ class CheckedSaleAdmin(WithApprovals):
     )
     def rehearse(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return rehearsal_page.page(self, request, sale_id=object_id)
-
-    def progress_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
-        if not self.has_rehearse_permission(request, sale_id):
-            raise PermissionDenied
-        return rehearsal_page.progress(self, request, sale_id=sale_id)

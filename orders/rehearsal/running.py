@@ -120,7 +120,5 @@ def clear(rehearsal: Rehearsal) -> bool:
 
     With its sale, a draft, its row is deleted too.
     """
-    if Rehearsal.objects.filter(pk=rehearsal.pk, status=Status.RUNNING).exists():
-        return False
     shadows.remove(rehearsal)
     return bool(Rehearsal.objects.filter(pk=rehearsal.pk).update(cleared_at=timezone.now()))

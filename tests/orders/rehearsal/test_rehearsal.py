@@ -1,11 +1,13 @@
 """A rehearsal of a sale: a running shop answers simulated buyers, and nothing of it is left anywhere."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -23,8 +25,9 @@ from pytest_django import Settings
 from orders import tasks
 from orders.models import Mail, Order, Rehearsal
 from orders.rehearsal import course, crowd, running, shadows
-from orders.rehearsal.crowd import Answer, Ask
+from orders.rehearsal.crowd import AGAIN, NO_ANSWER, NOT_SENT, YES, Answer, Ask
 from orders.rehearsal.plan import BUYERS_FROM, Refused, shadow_items, spread
+from orders.rehearsal.rehearsal_report import Sample, made_report
 from seckill import ledger
 from seckill.items.shadow import SHADOWS_FROM
 from seckill.live import answer_counts
@@ -35,7 +38,7 @@ from seckill.store.keys import keys_of
 from shop.local.ports import free_port
 from shop.models import Product, StockChange
 from tests.live_shop import environment
-from tests.steps.shop import make_item
+from tests.steps.shop import goods, make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,6 +96,7 @@ def test_orders_are_written_and_taken_back(product: Product, settings: Settings,
     item = make_item(product, quantity=UNITS, opens_in_seconds=7200, closes_in_seconds=9000, published=published)
     rehearsal, before = running.start(item.sale, buyers=100), counts()
     assert reserve_shadows(rehearsal, buyers=UNITS + 1) == [Outcome.RESERVED] * UNITS + [Outcome.HELD_BY_OTHERS]
+    assert 0 < store.ttl(keys_of(rehearsal.shadow_ids[0]).item) <= shadows.KEPT_SECONDS
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval(pg_get_serial_sequence('orders_order', 'id'))")
         (first,) = cursor.fetchone()
@@ -111,10 +115,15 @@ def test_orders_are_written_and_taken_back(product: Product, settings: Settings,
     assert all(0 < store.ttl(key) <= shadows.KEPT_SECONDS for key in left)
 
 
-def test_the_sweep_removes_what_a_killed_process_left(coming: SaleItem, store: Any) -> None:
+def test_the_sweep_removes_what_a_killed_process_left(
+    coming: SaleItem, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shadows, "HOLD_SECONDS", 600)
     keys = set(store.keys("*"))
     rehearsal = running.start(coming.sale, buyers=100)
     reserve_shadows(rehearsal, buyers=5)
+    # Their holds go on.
+    assert course.return_units(rehearsal_id=rehearsal.pk) == 0
     assert tasks.clear_rehearsals() == 0
     with pytest.raises(Refused, match="has been running since"):
         running.start(coming.sale, buyers=100)
@@ -125,10 +134,15 @@ def test_the_sweep_removes_what_a_killed_process_left(coming: SaleItem, store: A
     assert set(rehearsal.problem) == {"en", "zh_hans"}
     assert "was interrupted" in rehearsal.problem["en"]
     # A process that was only slow learns that it was taken for dead, and late messages find nothing.
-    assert not rehearsal.go_on()
+    with pytest.raises(Refused, match="was ended from elsewhere"):
+        course.Course(rehearsal, show=str)._look(Rehearsal.Stage.RUSH)
     assert tasks.drain_outbox(item_id=rehearsal.shadow_ids[0]) == 0
     assert tasks.clear_rehearsals() == 0
-    assert running.start(coming.sale, buyers=100).is_running
+    rehearsal = running.start(coming.sale, buyers=100)
+    Rehearsal.objects.update(pulse_at=timezone.now() - timedelta(minutes=1))
+    assert tasks.clear_rehearsals() == 1
+    rehearsal.refresh_from_db()
+    assert "No worker took" in rehearsal.problem["en"]
 
 
 def test_when_a_sale_is_not_rehearsed(coming: SaleItem, settings: Settings) -> None:
@@ -228,7 +242,9 @@ def test_a_draft_that_loses_an_item_before_its_rehearsal_opens_breaks_it_off(
     settings.REHEARSALS = True
     draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
     rehearsal = running.start(draft.sale, buyers=50)
+    reserve_shadows(rehearsal, buyers=3)
     draft.delete()
+    assert tasks.drain_outbox(item_id=rehearsal.shadow_ids[0]) == 3
     running.run(rehearsal)
     rehearsal.refresh_from_db()
     assert rehearsal.problem["en"] == "The sale or an item of it was deleted during the rehearsal."
@@ -243,6 +259,21 @@ def test_a_rehearsal_whose_end_postgresql_does_not_take_is_no_broken_promise(
     with pytest.raises(CommandError, match="PostgreSQL does not answer: server closed") as broken_off:
         call_command("sale_rehearsal", str(coming.sale_id))
     assert broken_off.value.returncode == 2
+
+
+def test_a_rehearsal_that_is_interrupted_says_so_and_leaves_nothing_and_of_each_sale_the_last_is_kept(
+    coming: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsal = running.start(coming.sale, buyers=50)
+    monkeypatch.setattr(course.Course, "report", mock.Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        running.run(rehearsal)
+    rehearsal.refresh_from_db()
+    assert "was interrupted" in rehearsal.problem["en"]
+    assert rehearsal.cleared_at is not None
+    monkeypatch.setattr(course.Course, "report", lambda _course: {"yes": 40})
+    running.run(running.start(coming.sale, buyers=50))
+    assert Rehearsal.objects.get().report == {"yes": 40}
 
 
 class NotThisShop(BaseHTTPRequestHandler):
@@ -280,6 +311,39 @@ def test_no_crowd_is_sent_to_an_address_that_is_not_the_shops(
     assert Rehearsal.objects.get().status == Rehearsal.Status.BROKEN
 
 
+def test_a_simulated_buyer_asks_again_as_a_page_does_and_not_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "RETRY_SECONDS", 0.0)
+    line = crowd.Line(crowd.address_of("http://shop.example", path="/%d/"))
+    said = iter([(503, {}, b'{"code": "unavailable"}'), (201, {"idempotent-replayed": "true"}, b'{"id": "7"}')])
+
+    async def call(_ask: Ask) -> tuple[int, dict[str, str], bytes]:
+        return next(said)
+
+    monkeypatch.setattr(line, "_call", call)
+    now_s = time.monotonic()
+    again, late = (asyncio.run(crowd.told(line, Ask(1, "pass"), ends_s=now_s + seconds)) for seconds in (60, 0))
+    assert (again.word, again.tries, again.reservation_id) == (AGAIN, 2, "7")
+    assert (late.word, late.tries) == (NOT_SENT, 0)
+
+
+def test_what_a_rehearsal_has_seen_of_broken_promises_is_counted(coming: SaleItem) -> None:
+    rehearsal = running.start(coming.sale, buyers=100)
+    reserve_shadows(rehearsal, buyers=5)
+    ((item_id, counters),) = shadows.read(rehearsal).items()
+    one = course.Course(rehearsal, show=str)
+    # Reservations that the store does not know, one more than there are units; two answers that are none, and a call
+    # that was not made.
+    words = [YES] * (UNITS + 1) + ["sold_out", "http_502", NO_ANSWER, NOT_SENT]
+    one._seen.answers += [Answer(item_id, word, 0.5, 1.0, 1, str(new_reservation_id(item_id))) for word in words[:-2]]
+    one._seen.answers += [Answer(item_id, word, 9.0, 1.0, 1) for word in words[-2:]]
+    one._seen.samples += [Sample.of([counters, replace(counters, held=held)], at_s=1.0) for held in (5, 6)]
+    one._check_promises()
+    report = made_report(rehearsal, one._seen)
+    assert (report["lost"], report["excess"], report["sums_hold"]) == (UNITS + 1, 1, False)
+    assert (report["failed"], report["buyers"], report["slowest_ms"]) == (2, UNITS + 4, 500)
+    assert one._seen.samples[0].sums_hold
+
+
 def test_answers_of_a_rehearsal_are_no_figures_of_the_shop() -> None:
     answer_counts.add_to_sums({(SHADOWS_FROM, Outcome.RESERVED): 7, (3, Outcome.RESERVED): 2}, second=1_000)
     assert answer_counts.in_all()[Outcome.RESERVED] == 2
@@ -289,6 +353,8 @@ def test_answers_of_a_rehearsal_are_no_figures_of_the_shop() -> None:
 def test_a_large_sale_is_scaled_and_its_buyers_are_mixed(coming: SaleItem) -> None:
     SaleItem.objects.update(quantity=10_000)
     assert shadow_items(coming.sale, buyers=1_000) == [(coming.pk, 500)]
+    rare = SaleItem.objects.create(sale=coming.sale, variant=goods("rare"), price_minor=100, quantity=1)
+    assert shadow_items(coming.sale, buyers=1_000) == [(coming.pk, 499), (rare.pk, 1)]
     places = list(spread(8, [(1, 30), (2, 10)]))
     assert (places.count(0), places.count(1)) == (6, 2)
     assert set(places[:4]) == {0, 1}

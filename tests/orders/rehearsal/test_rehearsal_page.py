@@ -3,12 +3,14 @@
 from datetime import timedelta
 from html import unescape
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 from pytest_django import Settings
 
 from orders.models import Rehearsal
@@ -62,11 +64,14 @@ def test_the_page_starts_one_shows_its_progress_and_then_its_report(
     as_manager: Client, coming: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert f'href="{page_of(coming)}"' in text_of(as_manager, admin_page(coming.sale))
+    monkeypatch.setattr(running.rehearse, "apply_async", Mock(side_effect=OperationalError("refused")))
+    as_manager.post(page_of(coming), {"buyers": 300})
+    assert "The broker does not answer: refused" in text_of(as_manager, page_of(coming))
     monkeypatch.setattr(running.rehearse, "apply_async", lambda **_more: None)
     as_manager.post(page_of(coming), {"buyers": 5})
-    assert not Rehearsal.objects.exists()
+    assert not Rehearsal.objects.exclude(status=Rehearsal.Status.BROKEN).exists()
     as_manager.post(page_of(coming), {"buyers": 300})
-    rehearsal = Rehearsal.objects.get()
+    rehearsal = Rehearsal.objects.get(status=Rehearsal.Status.RUNNING)
     assert (rehearsal.buyers, rehearsal.items) == (300, [[coming.pk, 5]])
     assert "Waiting for a worker" in text_of(as_manager, page_of(coming))
     rehearsal.go_on(stage=Rehearsal.Stage.RUSH, figures={"asked": 120, "yes": 5, "waiting": 1, "held": 5})
@@ -83,7 +88,7 @@ def test_the_page_starts_one_shows_its_progress_and_then_its_report(
 
 
 def test_the_page_says_what_speaks_against_it(as_manager: Client, coming: SaleItem, product: Product) -> None:
-    make_item(Product.objects.exclude(pk=product.pk).first() or product, quantity=5)
+    make_item(Product.objects.exclude(pk=product.pk).first() or product, quantity=5, opens_in_seconds=600)
     text = unescape(as_manager.get(page_of(coming)).content.decode())
     assert "Rehearse although buyers of Spring sale need these machines now" in text
     as_manager.post(page_of(coming), {"buyers": 300})
