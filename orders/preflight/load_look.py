@@ -66,8 +66,7 @@ def drain_finding(units: list[int], costs: UnitCosts, *, machine: str, processes
             _("How long orders take is not known: no worker of the queue “drain” answered."),
             _("See what is said about workers, and look again."),
         )
-    at_once = min(processes, len(units))
-    seconds = max(max(units), sum(units) / at_once) * (costs.order_worker_us + costs.order_postgres_us) / 1e6
+    seconds = max(max(units), sum(units) / processes) * (costs.order_worker_us + costs.order_postgres_us) / 1e6
     values = {
         "units": f"{sum(units):,}",
         "seconds": f"{max(seconds, 0.1):.1f}",

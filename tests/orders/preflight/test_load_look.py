@@ -1,6 +1,7 @@
 """The look at the load: the time until all units are orders, by the workers that are alive, and what a crowd costs."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pytest_django import Settings
@@ -9,6 +10,7 @@ from orders.preflight import load_look, unit_costs
 from orders.preflight.finding import Verdict
 from orders.preflight.load_look import look_at_load
 from seckill.models import SaleItem
+from shop.celery import app
 from shop.models import Product
 from tests.steps.shop import make_item
 
@@ -49,6 +51,17 @@ def test_more_units_than_may_wait_are_said_and_that_no_worker_answers(
     assert [finding.verdict for finding in look_at_load(item.sale)] == [Verdict.GOOD, Verdict.GOOD]
     monkeypatch.setattr(load_look, "processes_of", lambda queue: 0)
     assert next(look_at_load(item.sale)).verdict is Verdict.WARNING
+
+
+def test_only_processes_that_take_messages_of_the_queue_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Mock()
+    workers.active_queues.return_value = {"orders": [{"name": "drain"}], "errands": [{"name": "mail"}]}
+    workers.stats.return_value = {"orders": {"pool": {"max-concurrency": 3}}}
+    inspect = Mock(return_value=workers)
+    monkeypatch.setattr(app.control, "inspect", inspect)
+    assert load_look.processes_of("repair") == 0
+    assert load_look.processes_of("drain") == 3
+    assert inspect.call_args.kwargs["destination"] == ["orders"]
 
 
 def test_a_shop_without_the_file_says_where_it_belongs(

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone, translation
+from kombu.exceptions import OperationalError as BrokerAway
 from pytest_django import Settings
 from redis import Redis
 
@@ -59,8 +62,8 @@ def test_a_pause_and_an_end_are_stops_and_a_pause_of_one_item_a_warning(item: Sa
 
 def test_a_draft_is_tried_by_the_rules_of_the_button_and_stays_a_draft(product: Product) -> None:
     item = make_item(product, quantity=5, published=False)
-    assert verdicts(sale_looks.look_at_terms(item.sale)) == ["warning"]
     changes = StockChange.objects.count()
+    assert verdicts(sale_looks.look_at_terms(item.sale)) == ["warning"]
     SaleItem.objects.filter(pk=item.pk).update(quantity=2_000_000_000)
     ((verdict, text),) = words(sale_looks.look_at_terms(item.sale))
     assert verdict == "stop"
@@ -179,6 +182,8 @@ def test_an_audit_that_does_not_come_means_that_beat_is_away(item: SaleItem, mon
     assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "warning"]
     remember_result(problems_of_item={})
     assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "good"]
+    monkeypatch.setattr(process_looks, "AUDIT_AGE_SECONDS_MAX", 0)
+    assert verdicts(process_looks.look_at_workers(item.sale)) == ["good", "stop"]
 
 
 def test_a_provider_that_refuses_the_keys_or_is_away_is_a_stop_and_none_is_asked_about(settings: Settings) -> None:
@@ -208,6 +213,15 @@ def test_a_mail_server_that_is_away_is_a_stop(item: SaleItem, settings: Settings
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", listener.getsockname()[1]
     assert verdicts(process_looks.look_at_mail(item.sale)) == ["stop", "warning"]
+
+
+def test_a_server_that_is_away_is_named() -> None:
+    for error, server in (
+        (OperationalError("gone"), "PostgreSQL does not answer: gone"),
+        (BrokerAway("gone"), "The cache or the broker does not answer: gone"),
+    ):
+        look = preflight.Look("", mock.Mock(side_effect=error))
+        assert words(preflight.findings_of(look, Sale())) == [("stop", server)]
 
 
 def test_an_unknown_sale_is_named() -> None:

@@ -10,16 +10,16 @@ from django.utils import timezone
 from structlog.testing import capture_logs
 
 from orders import tasks
-from orders.preflight import readiness
+from orders.preflight import canaries, readiness
 from orders.preflight.canaries import answer_canary
 from orders.preflight.finding import Finding, Verdict, good, stop
 from orders.preflight.kept import keep_result, last_result
-from orders.preflight.preflight import LOOKS
+from orders.preflight.preflight import LOOKS, Look
 from orders.preflight.sale_looks import look_at_terms
 from seckill.models import Sale, SaleItem
 from seckill.publication import draft_terms
 from shop.models import Product
-from tests.steps.shop import make_item, text_of
+from tests.steps.shop import goods, make_item, text_of
 from tests.steps.staff import admin_page, publish_page, was_checked
 
 pytestmark = pytest.mark.django_db
@@ -78,11 +78,24 @@ def test_what_is_for_later_or_what_publishing_refuses_asks_nothing_before_publis
     assert page.context["risks"] == []
 
 
-def test_a_result_does_not_outlive_the_draft_that_it_judged(as_manager: Client, draft: SaleItem) -> None:
+def test_a_result_does_not_outlive_the_draft_that_it_judged_nor_a_quarter_of_an_hour(
+    as_manager: Client, draft: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def risks() -> list[str]:
+        return [risk.key for risk in as_manager.get(publish_page(draft.sale)).context["risks"]]
+
     was_checked(draft.sale, good("All is well."))
-    assert as_manager.get(publish_page(draft.sale)).context["risks"] == []
+    assert risks() == []
+    with monkeypatch.context() as later:
+        later.setattr("orders.preflight.page.FRESH", timedelta(0))
+        assert risks() == ["unchecked"]
+    for changes in ({"waiting_list": True}, {"admission": Sale.Admission.WAITING_ROOM}, {"pace": 60}):
+        Sale.objects.update(**changes)
+        assert risks() == ["unchecked"], changes
+        draft.sale.refresh_from_db()
+        was_checked(draft.sale, good("All is well."))
     SaleItem.objects.update(quantity=50_000)
-    assert [risk.key for risk in as_manager.get(publish_page(draft.sale)).context["risks"]] == ["unchecked"]
+    assert risks() == ["unchecked"]
     assert "This sale has not been checked yet." in text_of(as_manager, admin_page(draft.sale))
 
 
@@ -114,7 +127,25 @@ def test_a_sale_that_opens_within_the_hour_is_judged_by_itself(coming: SaleItem)
     result = last_result(coming.sale_id)
     assert result is not None
     assert any("A message went through each queue" in str(finding.text) for finding in result.findings)
-    assert tasks.judge_coming_sales() == 0
+    # And not again for some minutes.
+    assert [tasks.judge_coming_sales() for _ in range(2)] == [0, 0]
+
+
+def test_workers_have_time_to_answer_and_a_sale_that_cannot_be_judged_stops_no_other(
+    coming: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_once(_look: Look, sale: Sale, **_more: object) -> list[Finding]:
+        if sale.pk == coming.sale_id:
+            raise ValueError("broken")
+        return []
+
+    monkeypatch.setattr(readiness, "findings_of", broken_once)
+    monkeypatch.setattr(answer_canary, "apply_async", lambda args, **_more: None)
+    later = make_item(goods("sencha", price_minor=9900).product, opens_in_seconds=2700)
+    assert [tasks.judge_coming_sales() for _ in range(3)] == [0, 0, 0]
+    monkeypatch.setattr(canaries, "SECONDS_MAX", 0.0)
+    assert tasks.judge_coming_sales() == 1
+    assert (last_result(coming.sale_id), last_result(later.sale_id) is None) == (None, False)
 
 
 @pytest.mark.parametrize("opens_in", [timedelta(hours=2), timedelta(minutes=-1)])

@@ -63,7 +63,12 @@ def test_it_is_in_the_language_of_the_one_who_asks_and_forgotten_after_a_week(qu
 
 
 @pytest.mark.parametrize(
-    "error", [smtplib.SMTPSenderRefused(550, b"not yours", "shop@localhost"), ConnectionRefusedError("refused")]
+    "error",
+    [
+        smtplib.SMTPSenderRefused(550, b"not yours", "shop@localhost"),
+        ConnectionRefusedError("refused"),
+        ValueError("no address"),
+    ],
 )
 def test_a_mail_that_the_server_refuses_is_a_stop(
     error: Exception, queued: list[Any], monkeypatch: pytest.MonkeyPatch
