@@ -43,20 +43,22 @@ def the_consumer_crashes(sale: Interleaver) -> bool:
 
 
 def the_retrying_consumer_crashes(sale: Interleaver) -> bool:
-    """The pop also moves the order to a delayed queue, so another consumer gets it."""
+    """The pop also moves the order to a delayed queue, so another consumer gets it, and no third one meanwhile."""
     consumer = RetryingConsumer(purchase(sale), retry_seconds=RETRY_SECONDS)
     written: list[str] = []
+
+    def write(order: str) -> None:
+        written.append(order)
+        consumer.consume_once(written.append)
+
     sale.finish("A")
     sale.side_event(
         _("A consumer moves the order to the delayed queue and is killed before writing it"),
         lambda: until_crash(lambda: consumer.consume_once(crash)),
     )
     sale.side_event(_("The retry is due"), lambda: sale.pass_time(RETRY_SECONDS + 1))
-    sale.side_event(
-        _("Another consumer finds the order there and writes it"), lambda: consumer.consume_once(written.append)
-    )
-    sale.client.delete(consumer.delayed)
-    return written == ["1:1"]
+    sale.side_event(_("Another consumer finds the order there and writes it"), lambda: consumer.consume_once(write))
+    return written == ["1:1"] and not sale.client.exists(consumer.delayed)
 
 
 def each_try_meets_a_rival(sale: Interleaver) -> bool:

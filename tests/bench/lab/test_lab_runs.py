@@ -4,17 +4,21 @@ Without the cluster, which takes seconds to start and has its own tests.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from multiprocessing import Pipe
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
+from unittest.mock import Mock
 
 import pytest
 
 from bench.lab import fault_runs
+from bench.lab.buyers import buyer_pool
 from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed, running_pool
-from bench.lab.buyers.calls import ERROR, NOT_SENT, Result, Setting
+from bench.lab.buyers.buyer_process import BARRIER_SECONDS
+from bench.lab.buyers.calls import BUSY, ERROR, NOT_SENT, Result, Setting
 from bench.lab.fault_runs import RESTART_AFTER_ANSWERS, FaultRun, run_under_fault
 from bench.lab.measures import Measures, measured
 from bench.lab.series import unexpected_flaws
@@ -138,15 +142,16 @@ def test_units_left_by_buyers_who_were_not_served_in_time_or_lost_with_the_store
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = partial(measured, strategy="ledger", stock=1, seed=1, counters=None, believed_left=0, stuck=False)
-    for fault, not_sent, is_unexpected in (
-        (Fault.STORE_RESTARTED, 0, True),
-        (Fault.STORE_RESTARTED, 1, False),
-        (Fault.STORE_LOST, 0, False),
+    for fault, others, is_unexpected in (
+        (Fault.STORE_RESTARTED, [], True),
+        (Fault.STORE_RESTARTED, [NOT_SENT], False),
+        (Fault.STORE_RESTARTED, [BUSY], False),
+        (Fault.STORE_LOST, [], False),
     ):
-        measures = make(results=[Result(1, 1, ERROR), *[Result(2, 1, NOT_SENT)] * not_sent])
+        measures = make(results=[Result(1, 1, ERROR), *[Result(2, 1, answer) for answer in others]])
         monkeypatch.setattr(fault_runs, "run_strategy", lambda *_, measures=measures, **__: measures)
         found = lab.under(fault, "ledger")
-        assert (found.unsold, found.unexpected) == (1, is_unexpected), (fault, not_sent)
+        assert (found.unsold, found.unexpected) == (1, is_unexpected), (fault, others)
 
 
 def test_a_sale_whose_stopped_buyer_dies_or_is_silent_has_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +162,24 @@ def test_a_sale_whose_stopped_buyer_dies_or_is_silent_has_no_result(monkeypatch:
     theirs.close()
     with pytest.raises(BuyersFailed, match="died"):
         fault_runs.next_message(ours)
+
+
+def test_a_run_whose_process_of_buyers_dies_or_is_silent_has_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buyer_pool, "LATE_SECONDS", 0.1)
+    ours, theirs = Pipe()
+    pool, tasks = BuyerPool.__new__(BuyerPool), cast(Any, ["task"])
+    pool.progress, pool._barrier = Mock(), Mock(n_waiting=0, parties=2)
+    pool._processes = [(Mock(is_alive=lambda: False), ours)]
+    began_s = time.monotonic()
+    with pytest.raises(BuyersFailed, match="did not reach the barrier"):
+        pool.prepare(tasks)
+    assert time.monotonic() - began_s < BARRIER_SECONDS / 2
+    assert theirs.recv() == "task"
+    with pytest.raises(BuyersFailed, match="did not answer"):
+        pool.results(seconds_max=0.0)
+    theirs.close()
+    with pytest.raises(BuyersFailed, match="died"):
+        pool.results(seconds_max=0.0)
 
 
 def test_the_ledger_loses_nothing_in_a_restart_and_stops_where_the_store_lost_its_data(

@@ -81,6 +81,8 @@ def test_what_is_a_flaw_depends_on_what_a_strategy_promises() -> None:
     assert is_unexpected(Ledger, Fault.KILLED, oversold=0, unsold=1, stuck=False)
     assert is_unexpected(Ledger, Fault.KILLED, oversold=0, unsold=0, stuck=True)
     assert not is_unexpected(Ledger, Fault.STORE_LOST, oversold=0, unsold=1, stuck=True)
+    # Of a flawed one nothing is expected.
+    assert not is_unexpected(GetSet, Fault.PAUSED, oversold=1, unsold=1, stuck=True)
     careful = next(kind for kind in ALL if kind.never_oversells and not kind.correct)
     assert unexpected_flaws(careful, replace(measures, oversold=1)) == ["oversold"]
 
