@@ -27,9 +27,6 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 # A longer log is renamed at the next start, and one former log is kept.
 _LOG_BYTES_MAX = 10_000_000
 
-# They ask a process to stop. A script's background jobs and `nohup` start programs with some of them ignored.
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 POLL_SECONDS = 0.05
 
 _START_SECONDS = 60.0
@@ -215,16 +212,10 @@ def ending(*, exit_code: int | None) -> str:
 
 
 def _prepare_child(*, death_signal: signal.Signals) -> Callable[[], None]:
-    """Code that runs in the child between fork and exec.
-
-    The child can be stopped even if we were started with the signals ignored, and it dies even when we are killed with
-    -9 (Linux only).
-    """
+    """Code that runs in the child between fork and exec: it dies even when we are killed with -9 (Linux only)."""
     prctl, parent = _LIBC.prctl if _LIBC else None, os.getpid()
 
     def prepare() -> None:
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, int(death_signal))
             if os.getppid() != parent:  # the parent died before prctl took effect

@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NoReturn
 
-from shop.local.process import POLL_SECONDS, STOP_SIGNALS, Process, ProcessFailed, ending, stop_processes, succeeded
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes, succeeded
 
 # A process that dies this often within this time is not restarted any more: a shop that looks alive while its worker
 # keeps crashing is worse than one that stops and says why.
 _DEATHS_MAX = 3
 _DEATHS_SECONDS = 60.0
+
+# They ask to stop. A script's background jobs and `nohup` start programs with some of them ignored: these have them by
+# default again in what we start, since we handle them.
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # Enough for a first start on a slow disk.
 _ANSWER_SECONDS = 90.0
@@ -34,7 +38,7 @@ class Supervisor:
 
     def listen(self) -> None:
         """Treat Ctrl-C, SIGTERM and SIGHUP as requests to stop, and a second one as a request to kill."""
-        for number in STOP_SIGNALS:
+        for number in _STOP_SIGNALS:
             signal.signal(number, self._on_signal)
 
     def start(self, *, processes: Sequence[Process]) -> None:

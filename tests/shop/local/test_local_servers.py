@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import redis
 
+from shop.local import directory_lock
 from shop.local import servers as local_servers
 from shop.local.directory_lock import DirectoryInUse
 from shop.local.ports import free_ports
@@ -59,9 +60,11 @@ def test_after_an_interrupted_first_start_the_store_syncs_before_it_answers_and_
     with valkey(servers, "SECKILL_REDIS_URL") as store:
         config = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
         assert config == {"appendonly": "yes", "appendfsync": "always", "save": ""}
+        assert store.config_get("bind") == {"bind": "127.0.0.1"}
         assert store.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert store.config_get("no-appendfsync-on-rewrite") == {"no-appendfsync-on-rewrite": "no"}
     assert not (servers.directory / "postgres.new").exists()
+    assert rows(servers, "SHOW listen_addresses") == [("127.0.0.1",)]
     assert rows(servers, "SHOW synchronous_commit") == [("on",)]
     assert rows(servers, "SHOW server_encoding") == [("UTF8",)]
 
@@ -81,6 +84,15 @@ def test_a_second_start_in_the_same_directory_is_refused(servers: EmbeddedServer
     with pytest.raises(DirectoryInUse, match=f"in use by process {os.getpid()}. Stop that one first"):
         EmbeddedServers(servers.directory).start()
     assert rows(servers, "SELECT 1") == [(1,)]
+
+
+def test_servers_of_an_earlier_run_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory_lock, "_LEFTOVERS_SECONDS", 0.2)
+    with (
+        directory_lock.lock_servers(directory=tmp_path),
+        pytest.raises(DirectoryInUse, match="Servers of an earlier run still use"),
+    ):
+        directory_lock.lock_servers(directory=tmp_path)
 
 
 def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:

@@ -14,10 +14,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 from urllib.request import urlopen
 
 import pytest
+from environ import Env
 
 import shop.local.run as run_module
 from shop.configuration.redis_address import StoreKind
@@ -309,6 +310,33 @@ def test_links_and_payments_lead_to_the_address_at_which_the_shop_listens(
     # One that was set for an earlier run is not kept.
     monkeypatch.delenv("SHOP_URL")
     assert write_environment(settings=settings, urls={})["SHOP_URL"] == url
+
+
+@pytest.mark.parametrize(("host", "reached_by"), [("127.0.0.1", "loopback"), ("0.0.0.0", "open")])
+def test_the_processes_of_a_shop_that_others_reach_are_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, reached_by: str
+) -> None:
+    monkeypatch.setattr(run_module, "compile_translations", Mock())
+    given = {"HOST": host, "STAMPEDE_DIRECTORY": str(tmp_path), **OWN}
+    settings = read_settings(environ=given, directory=tmp_path)
+    with patch.dict(os.environ):
+        run_module._start(settings=settings, servers=None, supervisor=Mock())
+        assert os.environ["STAMPEDE_RUN"] == reached_by
+
+
+def test_what_is_written_is_read_again_whatever_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = read_settings(environ={"STAMPEDE_DIRECTORY": str(tmp_path)}, directory=tmp_path)
+    monkeypatch.setenv("SECRET_KEY", "key #1 $HOME")
+    monkeypatch.setenv("EMAIL_URL", "smtp://mail.example")
+    write_environment(settings=settings, urls={})
+    monkeypatch.delenv("SECRET_KEY")
+    monkeypatch.delenv("EMAIL_URL")
+    values = write_environment(settings=settings, urls={})
+    # Mails go to real people only where this run says so.
+    assert (values["SECRET_KEY"], values["EMAIL_URL"][:9]) == ("key #1 $HOME", "filemail:")
+    with patch.dict(os.environ):
+        Env.read_env(tmp_path / "env")
+        assert os.environ["SECRET_KEY"] == "key #1 $HOME"
 
 
 def test_a_number_of_replicas_is_passed_on_to_our_own_store(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shop.local.environment import read_settings
-from shop.local.process import Comeback, Process, ProcessFailed
+from shop.local.process import Comeback, Process, ProcessFailed, succeeded
 from shop.local.shop_processes import worker
 from shop.local.supervisor import StopRequested, Supervisor
 from tests.own_store import OwnStore
@@ -59,7 +59,25 @@ def test_a_process_that_keeps_dying_is_given_up_with_the_end_of_its_log(tmp_path
     assert sum("restarting it" in line for line in reported) == 2
 
 
-def test_a_process_that_was_just_started_again_shows_why_it_ended(tmp_path: Path) -> None:
+def test_a_process_that_dies_seldom_is_started_each_time_and_a_step_before_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shop.local.supervisor._DEATHS_SECONDS", 0.1)
+    reported: list[str] = []
+    supervisor = Supervisor(report=reported.append)
+    step = process_running("", directory=tmp_path)
+    step.name, step.ready = "migrate", succeeded
+    supervisor.start(processes=[step])
+    supervisor.start(processes=[process_running(ANSWERS_ONCE_THEN_DIES, directory=tmp_path)])
+
+    watch_until(lambda: sum("worker ended" in line for line in reported) == 4, supervisor, monkeypatch)
+
+    assert not any("migrate ended" in line for line in reported)
+
+
+def test_a_process_that_was_just_started_again_shows_why_it_ended_and_of_long_logs_one_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     process = process_running("raise SystemExit('no settings')", directory=tmp_path)
     process.start()
     process._child.wait()  # type: ignore[union-attr]
@@ -67,6 +85,11 @@ def test_a_process_that_was_just_started_again_shows_why_it_ended(tmp_path: Path
     process.start()
     assert "no settings" in process.last_lines()
     process.kill()
+    monkeypatch.setattr("shop.local.process._LOG_BYTES_MAX", 5)
+    process.start()
+    process.kill()
+    assert "no settings" in (tmp_path / "worker.old.log").read_text()
+    assert "no settings" not in process.last_lines()
 
 
 def test_a_process_that_cannot_start_is_not_tried_again(tmp_path: Path) -> None:
@@ -77,18 +100,50 @@ def test_a_process_that_cannot_start_is_not_tried_again(tmp_path: Path) -> None:
     supervisor.stop()
 
 
-def test_a_process_that_will_not_stop_is_killed(tmp_path: Path) -> None:
+def test_a_process_that_never_answers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shop.local.supervisor._ANSWER_SECONDS", 0.2)
+    supervisor = Supervisor(report=lambda line: None)
+
+    with pytest.raises(ProcessFailed, match="worker gave no answer within 0 s"):
+        supervisor.start(processes=[process_running("import time; time.sleep(60)", directory=tmp_path)])
+    supervisor.stop()
+
+
+def test_the_last_started_is_stopped_first_and_a_group_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[list[str]] = []
+
+    def stop(*, processes: list[Process], **_hurry: object) -> None:
+        stopped.append([process.name for process in processes])
+
+    monkeypatch.setattr("shop.local.supervisor.stop_processes", stop)
+    supervisor = Supervisor(report=lambda line: None)
+    for name, group in (("store", ""), ("worker", "workers"), ("errands", "workers"), ("beat", "")):
+        process = process_running("", directory=tmp_path)
+        process.name, process.group = name, group
+        supervisor._processes.append(process)
+
+    supervisor.stop()
+
+    assert stopped == [["beat"], ["errands", "worker"], ["store"]]
+
+
+@pytest.mark.parametrize(("stop_seconds", "requests"), [(0.2, 1), (600.0, 2)], ids=["in the end", "on a second Ctrl-C"])
+def test_a_process_that_will_not_stop_is_killed(tmp_path: Path, stop_seconds: float, requests: int) -> None:
     ignores_sigterm = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     )
     process = process_running(ignores_sigterm, directory=tmp_path)
-    process.stop_seconds = 0.2
+    process.stop_seconds = stop_seconds
     supervisor = Supervisor(report=lambda line: None)
     supervisor.start(processes=[process])
 
+    for _ in range(requests):
+        supervisor._on_signal(signal.SIGINT, None)
+    began_s = time.monotonic()
     supervisor.stop()
 
     assert process.exit_code == -9
+    assert time.monotonic() - began_s < 60
 
 
 def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_may_start(
