@@ -1,6 +1,7 @@
 """What nginx and HAProxy do with the files of `deploy/`, in front of web servers that count."""
 
 import json
+import time
 from itertools import product
 
 import pytest
@@ -65,6 +66,10 @@ def test_a_call_for_the_clock_reaches_the_shop(front: Front) -> None:
     answers = [front.proxy.ask(LIVE) for _ in range(10)]
     assert front.hot.count(LIVE) == before + 10
     assert {response.headers["Cache-Control"] for response, _body in answers} == {"no-store"}
+    # Nothing is kept for a query that the shop does not know.
+    for _ in range(5):
+        front.proxy.ask(f"{LIVE}?other", headers=ASKS_FOR_NEWS)
+    assert front.hot.count(LIVE) == before + 15
 
 
 def test_figures_that_cannot_be_had_are_not_kept(front: Front) -> None:
@@ -80,7 +85,26 @@ def test_a_public_page_is_kept_for_a_second(front: Front) -> None:
         front.pages.answers[path] = (200, {"Cache-Control": CACHE_CONTROL, "Vary": "Accept-Encoding"})
         for number in range(30):
             front.proxy.ask(path, headers={"Cookie": f"sessionid={number}"})
-        assert 1 <= front.pages.count(path) < 15, path
+        known = front.pages.count(path)
+        assert 1 <= known < 15, path
+        # The shop leads those without TLS to it.
+        front.proxy.ask(path, plain=True)
+        assert front.pages.count(path) == known + 1, path
+
+
+def test_a_body_that_the_shop_would_refuse_ends_at_nginx(front: Front) -> None:
+    for path, megabytes, status in (("/cart/", 2, 413), ("/admin/shop/", 2, 200), ("/admin/shop/", 12, 413)):
+        response, _body = front.proxy.ask(path, method="POST", body=b"x" * megabytes * 2**20)
+        assert response.status == (status if front.kind == "nginx" else 200), path
+
+
+def test_nginx_shows_the_last_public_page_while_no_web_server_answers(failing_front: Front) -> None:
+    failing_front.pages.answers["/"] = (200, {"Cache-Control": CACHE_CONTROL})
+    assert failing_front.proxy.ask("/")[0].status == 200
+    failing_front.pages.silent["/"] = failing_front.hot.silent["/"] = 9
+    # It is kept for a second, of which nginx counts whole ones.
+    time.sleep(2.1)
+    assert failing_front.proxy.ask("/")[0].status == {"nginx": 200, "haproxy": 503}[failing_front.kind]
 
 
 def test_the_home_page_of_who_chose_a_language_is_asked_for(front: Front) -> None:
@@ -156,10 +180,12 @@ def test_where_no_web_server_answers_the_api_and_pages_say_unavailable(failing_f
 
 def test_the_addresses_of_clients_are_appended_and_the_protocol_is_overwritten(front: Front) -> None:
     lies = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "gopher", "X_Forwarded_Proto": "gopher"}
+    lies["X-Request-ID"] = "of the client"
     front.proxy.ask("/cart/", headers=lies)
     headers = front.pages.headers_of("/cart/")
     assert headers["x-forwarded-proto"] == "https"
     assert headers["host"] == "shop.example"
+    assert len(headers["x-request-id"]) >= 32
     # TRUSTED_PROXIES=1 reads the last one.
     assert headers["x-forwarded-for"] == "192.0.2.1, 127.0.0.1"
     front.proxy.ask("/cart/", headers=lies, plain=True)
