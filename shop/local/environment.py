@@ -134,7 +134,7 @@ def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict
     # Where payments are reported and links lead: HOST may be another address than the usual one.
     shop_url = os.environ.get("SHOP_URL") or settings.url
     values = {**urls, **values, "EMAIL_URL": email_url, "PORT": str(settings.port), "SHOP_URL": shop_url}
-    write_private(path=path, text="".join(f"{name}={_quoted(value)}\n" for name, value in values.items()))
+    write_private(path=path, text="".join(f"{name}={value}\n" for name, value in values.items()))
     return values
 
 
@@ -142,9 +142,4 @@ def _read(*, path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     pairs = (line.partition("=") for line in path.read_text().splitlines())
-    return {name: value.strip("'") for name, _, value in pairs}
-
-
-def _quoted(value: str) -> str:
-    """For django-environ: a bare value ends at a hash sign, one in single quotes is read as it is."""
-    return f"'{value}'" if set(value) & set('#"\\ $') else value
+    return {name: value for name, _, value in pairs}
