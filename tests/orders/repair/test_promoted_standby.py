@@ -15,6 +15,7 @@ from orders.life import intake, lifecycle
 from orders.models import Attention, Order, OrderStatus
 from orders.payments import late_money
 from orders.payments.late_money import LatePaymentOutcome
+from orders.repair import replaced_database
 from seckill.items import item_state
 from seckill.items.item_state import Condition
 from seckill.models import SaleChange, SaleItem
@@ -53,8 +54,9 @@ def refund(reservation_id: UUID) -> None:
 
 
 def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed_and_the_others_go_on(
-    pair: Pair, store: Any
+    pair: Pair, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(replaced_database, "BATCH_MAX", 2)
     with shop_on(pair.primary.url):
         journey, other, whole = open_sale(store), open_sale(store, "oolong"), open_sale(store, "sencha")
         known = whole.ordered(), whole.paid(), whole.cancelled(), whole.reserved()
@@ -66,6 +68,7 @@ def test_orders_that_a_standby_lacks_come_back_from_the_store_or_are_listed_and_
         tasks.expire_overdue()
         buyers = [journey.new_buyer().pk for _ in range(4)]
         ends, newcomer = other.ordered(units=QUANTITY), other.new_buyer().pk
+        journey.change(SaleChange.Kind.UNITS_PER_BUYER, units=QUANTITY - 1)
         before = database_timeline()
         pair.catch_up()
         pair.cut()
