@@ -1,10 +1,12 @@
 """Each step of a purchase does the same work beside 60 and beside 10,000 past reservations: counted, not timed."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,13 +17,16 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from bench.measure.growth import verb_costs
 from bench.measure.growth.past_reservations import add_past_reservations, add_past_sales, settle_statistics
+from bench.measure.speed.part import WrongAnswer
 from orders import tasks
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from orders.repair.audit import audit
 from seckill import ledger
 from seckill.models import SaleItem
+from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
@@ -143,4 +148,17 @@ def test_past_reservations_of_the_item_and_past_sales_cost_nothing(
 def test_the_command_measures_every_step(own_store: OwnStore, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.measure.growth.verb_costs.CALLS", 250)
     call_command("growth", "--past", "30", "--sales", "2", "--json", str(tmp_path / "growth.json"))
-    assert "audit, each reservation" in (tmp_path / "growth.json").read_text()
+    columns = json.loads((tmp_path / "growth.json").read_text())["microseconds"].values()
+    assert all(column["reserve"]["store_us"] > 0 and "audit, each reservation" in column for column in columns)
+    # One for each column, and those of the past.
+    assert SaleItem.objects.count() == len(columns) + 2
+
+
+def test_a_step_that_did_not_do_its_work_is_no_measurement(
+    item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(WrongAnswer, match="reserved instead of limit_reached"):
+        verb_costs.reserve(item, buyer.pk, Outcome.LIMIT_REACHED)
+    monkeypatch.setattr(verb_costs, "audit", Mock(return_value=Mock(comparison=Mock(problem_count=1))))
+    with pytest.raises(WrongAnswer, match="the audit found"):
+        verb_costs.check(item)
