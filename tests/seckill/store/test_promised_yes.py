@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 from django_redis import get_redis_connection
 from pytest_django import Settings
+from redis.exceptions import ResponseError, TimeoutError
 
 from orders import tasks
 from orders.api.reservation_status import find_status
@@ -82,6 +84,16 @@ def lost_primary(store: SentinelStore) -> StoreNode:
     store.kill(primary)
     wait_until(lambda: store.primary() is not primary, seconds_max=60)
     return primary
+
+
+def test_a_connection_on_which_an_answer_may_still_come_is_closed() -> None:
+    for error, closed in ((TimeoutError("silent"), True), (ResponseError("refused"), False)):
+        pool = Mock()
+        with pytest.raises(type(error)), PinnedConnection(Mock(connection_pool=pool)):
+            raise error
+        connection = pool.get_connection.return_value
+        assert connection.disconnect.called == closed
+        pool.release.assert_called_once_with(connection)
 
 
 def test_while_no_replica_confirms_only_refusals_are_told(
