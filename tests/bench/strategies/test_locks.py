@@ -9,6 +9,7 @@ from redis.exceptions import ConnectionError
 
 from bench.lab.schedules.interleaver import ServerUrls, interleaved
 from bench.strategies.base.strategy import Answer, Strategy
+from bench.strategies.locks.getset_lock import GetsetLock
 from bench.strategies.locks.redisson_lock import RedissonLock
 from bench.strategies.locks.redisson_lock_fenced import RedissonLockFenced
 from bench.strategies.locks.set_nx_ex_lock import SetNxExLock
@@ -67,6 +68,40 @@ def test_a_lock_is_free_when_its_owner_has_released_it_as_often_as_taken(make: M
         other._release_lock()
         assert lock.store.exists(lock.lock)
     assert not lock.store.exists(lock.lock)
+    # The watchdog renews neither what was released nor what was lost.
+    assert not lock._held
+    with lock.holding():
+        lock.store.delete(lock.lock)
+        lock.renew_held()
+        assert not lock._held
+
+
+def test_of_two_who_find_a_lock_past_its_deadline_one_takes_it_and_a_late_holder_leaves_it_to_the_next(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 100.0
+    one, other = make(GetsetLock, stock=2, clock=lambda: now_s), make(GetsetLock, clock=lambda: now_s)
+    one.store.set(one.lock, now_s - 1)
+    get = one.store.get
+
+    def overtaken(key: str) -> Any:
+        seen = get(key)
+        assert other._acquire() is not None
+        return seen
+
+    with monkeypatch.context() as overtaking:
+        overtaking.setattr(one.store, "get", overtaken)
+        assert one._acquire() is None
+
+    def sell_late(_units: int) -> Answer:
+        nonlocal now_s
+        now_s += 1
+        return Answer.SOLD
+
+    one.store.delete(one.lock)
+    monkeypatch.setattr(one, "check_then_decr", sell_late)
+    assert one.attempt(1) is Answer.SOLD
+    assert one.store.exists(one.lock)
 
 
 def test_a_waiter_is_woken_by_a_message(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
