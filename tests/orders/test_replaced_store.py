@@ -16,8 +16,11 @@ from django.db import connections
 
 from orders.life import intake
 from orders.models import Order, OrderStatus
+from orders.repair import store_watch
 from orders.repair.audit import audit
 from orders.repair.store_watch import reconcile_if_needed
+from seckill.items import item_state
+from seckill.items.item_state import Condition
 from seckill.models import SaleItem
 from seckill.outbox import outbox
 from seckill.outcomes import Outcome
@@ -141,6 +144,10 @@ def test_a_server_that_postgresql_does_not_accept_is_compared_first(item: SaleIt
         buyer, *_ = new_buyers(1)
         reserve(item, buyer)
         assert intake.drain_once(item_id=item.pk) == 0
+        # Its buyers wait from then on, however long others take that are compared before it.
+        with mock.patch.object(store_watch, "reconcile_if_free", return_value=None):
+            reconcile_if_needed(item_ids=[item.pk])
+        assert item_state.condition(item_id=item.pk) is Condition.UNVERIFIED
         (result,) = reconcile_if_needed(item_ids=[item.pk])
         assert result.collected == 1
         check_nobody_is_rejected(item)
