@@ -68,6 +68,9 @@ def session_alias() -> str:
 
 
 def acquire(number: int, *, wait: bool | float) -> bool:
+    # Mostly it is free, and this is the only statement.
+    if try_acquire(number):
+        return True
     if wait is True:
         alias = session_alias()
         # The lock belongs to the session and outlives the transaction. It may be held for longer than rows ever are.
@@ -76,11 +79,11 @@ def acquire(number: int, *, wait: bool | float) -> bool:
             cursor.execute("SELECT pg_advisory_lock(%s)", [number])
         return True
     deadline = time.monotonic() + wait
-    while not try_acquire(number):
-        if time.monotonic() >= deadline:
-            return False
+    while time.monotonic() < deadline:
         time.sleep(RETRY_SECONDS)
-    return True
+        if try_acquire(number):
+            return True
+    return False
 
 
 def try_acquire(number: int) -> bool:

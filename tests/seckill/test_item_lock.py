@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
+from pytest_django import DjangoAssertNumQueries
 
 from seckill.items.lock import item_lock
 
@@ -33,6 +34,11 @@ def test_a_locked_item_is_locked_for_other_connections_and_no_other_item_is(else
         assert is_free(7)
         assert not elsewhere.submit(is_free, 7).result()
     assert elsewhere.submit(is_free, 7).result()
+
+
+def test_a_free_lock_takes_one_statement(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    with django_assert_num_queries(2), item_lock(item_id=7):
+        pass
 
 
 def test_a_waiter_acquires_the_lock_next(elsewhere: ThreadPoolExecutor) -> None:
