@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 
 from shop.models import StockChange, Variant
 
@@ -21,6 +21,13 @@ UNITS_MAX = 100_000_000
 
 # Rows of one statement: longer ones take PostgreSQL more time to read than to run.
 ROWS_MAX = 500
+
+# Django's `bulk_update` takes four times as long, most of it to put the statement together.
+WRITE_COUNTERS = """
+UPDATE shop_variant SET available = new.available, held = new.held, sold = new.sold
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) AS new (id, available, held, sold)
+WHERE shop_variant.id = new.id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +96,7 @@ def move_all(moves: Sequence[Move]) -> None:
     with transaction.atomic():
         variants = {variant.pk: variant for variant in lock({pk for each in moves for pk in each.units_of})}
         journal = [entry for each in moves for entry in make(each, variants)]
-        for batch in batches(list(variants.values())):
-            Variant.objects.bulk_update(batch, ["available", "held", "sold"])
+        write(variants.values())
         StockChange.objects.bulk_create(journal, batch_size=ROWS_MAX)
 
 
@@ -125,8 +131,11 @@ def make(wanted: Move, variants: Mapping[int, Variant]) -> list[StockChange]:
     return journal
 
 
-def batches(variants: Sequence[Variant]) -> list[Sequence[Variant]]:
-    return [variants[start : start + ROWS_MAX] for start in range(0, len(variants), ROWS_MAX)]
+def write(variants: Collection[Variant]) -> None:
+    """Write the counters of locked variants."""
+    columns = [[getattr(each, name) for each in variants] for name in ("pk", "available", "held", "sold")]
+    with connection.cursor() as cursor:
+        cursor.execute(WRITE_COUNTERS, columns)
 
 
 def lock(variant_ids: Collection[int]) -> list[Variant]:
