@@ -56,6 +56,8 @@ def pytest_configure() -> None:
     # On a busy machine a server that is late is not silent. Web processes of their own have the shop's patience.
     scrape.SCRAPE_SECONDS = health.ANSWER_SECONDS = figures.ANSWER_SECONDS = home_figures.ANSWER_SECONDS = 10.0
     call_bound.web_calls.slow_seconds = 10.0
+    # Each page asks for the categories, so that queries can be counted.
+    category_tree.FRESH_SECONDS = 0.0
     empty_tables.use_for_all_tests()
     _settings_of_the_run.append(all_settings._wrapped)
 
@@ -74,6 +76,8 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    # What outlives a test is mostly kept for all: looking at it again took twice as long as looking at it once.
+    gc.set_threshold(gc.get_threshold()[0], 1_000)
     gc.enable()
 
 
@@ -109,45 +113,44 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
 
 
 @pytest.fixture(autouse=True)
-def _fresh_stores() -> None:
-    """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
-    # Counts of an earlier test in this process are not written during this one.
-    answer_counts._counts.take_new()
-    presence._arrivals.clear()
-    # A sweep that ended in an earlier test a moment ago keeps none of this test from its work.
-    queued_tasks._ended_at.clear()
+def _fresh_process() -> Iterator[None]:
+    """Nothing of an earlier test of this process is left. One fixture, since each takes its time for each test."""
+    close_lost_connections()
+    forget_earlier_tests()
     for server in servers_to_empty():
         # Emptying is written to disk, and most tests write nothing.
         if server.dbsize():
             server.flushdb()
+    yield
+    # An outage of the store that a test has made ends with it, and is no line in the log of a later one.
+    failures._failures._outages = {}
 
 
-@cache
-def servers_to_empty() -> list[Redis]:
-    """The reservation store and the cache server, by clients that wait longer for a slow disk than the shop does."""
-    return [Redis.from_url(url, socket_timeout=30) for url in (settings.SECKILL_REDIS_URL, settings.REDIS_URL)]
-
-
-@pytest.fixture(autouse=True)
-def _living_connections() -> None:
+def close_lost_connections() -> None:
     """A connection that is lost fails one test and not every later one of its process."""
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None and connection.connection.closed:
             connection.close()
 
 
-@pytest.fixture(autouse=True)
-def _fresh_limits() -> None:
-    """Counts that this process makes while the cache server is away do not pass from one test to the next."""
+def forget_earlier_tests() -> None:
+    # Counts of an earlier test are not written during this one.
+    answer_counts._counts.take_new()
+    presence._arrivals.clear()
+    # A sweep that ended a moment ago keeps none of this test from its work.
+    queued_tasks._ended_at.clear()
+    # Counts that this process makes while the cache server is away.
     rate_limits._of_this_process.cache_clear()
     rate_limits._cache_server = rate_limits.CacheServer()
+    category_tree.menu.forget()
+    # The settings of an earlier test may have been other ones.
+    caches["cards"].clear()
 
 
-@pytest.fixture(autouse=True)
-def _no_outage() -> Iterator[None]:
-    """An outage of the store that a test has made ends with it, and is no line in the log of a later one."""
-    yield
-    failures._failures._outages = {}
+@cache
+def servers_to_empty() -> list[Redis]:
+    """The reservation store and the cache server, by clients that wait longer for a slow disk than the shop does."""
+    return [Redis.from_url(url, socket_timeout=30) for url in (settings.SECKILL_REDIS_URL, settings.REDIS_URL)]
 
 
 @pytest.fixture(scope="module")
@@ -159,19 +162,6 @@ def rows_of_the_file(django_db_setup: None, django_db_blocker: DjangoDbBlocker) 
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
-
-
-@pytest.fixture(autouse=True)
-def _fresh_categories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No page has the categories of another test, and each asks for them, so that queries can be counted."""
-    category_tree.menu.forget()
-    monkeypatch.setattr(category_tree, "FRESH_SECONDS", 0.0)
-
-
-@pytest.fixture(autouse=True)
-def _fresh_cards() -> None:
-    """No list has the cards of another test, whose settings may have been other ones."""
-    caches["cards"].clear()
 
 
 @pytest.fixture
