@@ -150,7 +150,7 @@ def drain_movable_items() -> int:
 @sweep(queue="expiry", every_seconds=1.0)
 def move_waiting_rooms() -> int:
     """Let the next people in, as many as orders and payments can take."""
-    return move_rooms(backlog=settlement.backlog() + inbox.backlog())
+    return move_rooms(backlog=lambda: settlement.backlog() + inbox.backlog())
 
 
 @sweep(queue="expiry", every_seconds=1.0)

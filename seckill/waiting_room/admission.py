@@ -4,7 +4,7 @@ Any process may do it, and several at once: admit.lua decides by the store's clo
 seen the last call. PostgreSQL has a note of the counts, with which a room is made again that the store has lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -45,14 +45,16 @@ CLOSED_FOR = timedelta(hours=1)
 REMOVED_AFTER, REMOVED_UNTIL = timedelta(days=2), timedelta(days=8)
 
 
-def move_rooms(*, backlog: int) -> int:
-    """Move the line of each room. `backlog` is the work that waits behind intake. Returns how many places were called.
+def move_rooms(*, backlog: Callable[[], int]) -> int:
+    """Move the line of each room. `backlog` counts the work that waits behind intake, and is called if there is a room.
+    Returns how many places were called.
 
     A room that cannot be moved is logged and does not stop the others. Raises StoreUnreachable.
     """
     sales = {room_id(sale.pk): sale for sale in moving_sales()}
+    behind = backlog() if sales else 0
     counts, _broken = for_each_item(
-        lambda number: move_room(sales[number], backlog=backlog), item_ids=sales, event="room_not_moved"
+        lambda number: move_room(sales[number], backlog=behind), item_ids=sales, event="room_not_moved"
     )
     return sum(counts.values())
 

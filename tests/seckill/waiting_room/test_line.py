@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from orders.tasks import move_waiting_rooms
 from seckill.models import Sale, SaleChange, SaleItem, WaitingRoom
@@ -48,6 +48,11 @@ def test_sweeps_at_once_do_not_double_the_pace(waiting: SaleItem) -> None:
     # A second has passed since the opening: one person then, and one now. A busy machine takes some time more.
     assert room_of(waiting).called == max(called)
     assert 2 <= room_of(waiting).called <= 4
+
+
+def test_a_shop_without_a_room_takes_one_statement(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    with django_assert_num_queries(1):
+        move_waiting_rooms()
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
