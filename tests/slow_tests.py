@@ -64,11 +64,20 @@ def reached(start: Any) -> list[Any]:
             continue
         seen.add(id(one))
         found.append(one)
-        waiting += named_by(one)
+        if isinstance(one, dict):
+            # As a choice between functions by their names.
+            waiting += [value for value in one.values() if isinstance(value, FunctionType)]
+        elif isinstance(one, FunctionType | type):
+            waiting += named_by(one)
     return found
 
 
-def named_by(one: Any) -> Iterator[Any]:
+@cache
+def named_by(one: FunctionType | type) -> list[Any]:
+    return list(names_in(one))
+
+
+def names_in(one: FunctionType | type) -> Iterator[Any]:
     if isinstance(one, FunctionType) and one.__module__.startswith(_FOLLOWED):
         for code in (one.__code__, *inner_codes(one.__code__)):
             yield from (one.__globals__[name] for name in code.co_names if name in one.__globals__)
@@ -79,9 +88,6 @@ def named_by(one: Any) -> Iterator[Any]:
     elif isinstance(one, type) and one.__module__.startswith(_FOLLOWED):
         members = [member for base in one.__mro__ for member in vars(base).values()]
         yield from (member for member in members if isinstance(member, FunctionType))
-    elif isinstance(one, dict):
-        # As a choice between functions by their names.
-        yield from (value for value in one.values() if isinstance(value, FunctionType))
 
 
 def attributes_of_modules(one: FunctionType, code: CodeType) -> Iterator[Any]:

@@ -1,5 +1,6 @@
 """The measurement of fairness, small: sums add up, the seed decides, and what must win wins."""
 
+import re
 from collections.abc import Iterable
 
 import pytest
@@ -89,6 +90,6 @@ def test_the_command_prints_the_seed_and_a_row_for_each_way_and_rule(monkeypatch
     options = ("--accounts", "2", "--honest", "10", "--units", "2", "--rounds", "1", "--seed", "7")
     first, of_try, *table = run_command("fairness", *options).strip().splitlines()
     assert first == "honest 10, units 2, accounts [2], rounds 1, seed 7"
-    assert of_try.startswith("one try of a proof takes 0.")
+    assert re.fullmatch(r"one try of a proof takes [\d.]+ ms of a core", of_try)
     # An entry of a draw needs no proof.
     assert len(table) == 2 + 2 * 3 - 1

@@ -340,7 +340,7 @@ def test_what_a_rehearsal_has_seen_of_broken_promises_is_counted(coming: SaleIte
     one._check_promises()
     report = made_report(rehearsal, one._seen)
     assert (report["lost"], report["excess"], report["sums_hold"]) == (UNITS + 1, 1, False)
-    assert (report["failed"], report["buyers"], report["slowest_ms"]) == (2, UNITS + 4, 500)
+    assert (report["failed"], report["buyers"]) == (2, UNITS + 4)
     assert one._seen.samples[0].sums_hold
 
 
