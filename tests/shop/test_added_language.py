@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ def copied_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """The address of a copy of the test database, with all tables and no rows of tests."""
     with django_db_blocker.unblock():
         settings, name = connection.settings_dict, f"languages_{uuid4().hex}"
-        connection.close()
+        connections.close_all()
         with connection._nodb_cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name} TEMPLATE {settings['NAME']}")
         try:
