@@ -15,12 +15,10 @@ COMMON = [
 OF_FIGURES = [
     ("Content-Type", "application/json"),
     ("Allow", "GET, HEAD, OPTIONS"),
-    ("Content-Length", "248"),
     ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
 ]
 OF_PAGE = [
     ("Content-Type", "text/html; charset=utf-8"),
-    ("Content-Length", "17000"),
     (
         "Content-Security-Policy",
         "frame-ancestors 'none'; img-src 'self' data:; default-src 'self'; base-uri 'none'; object-src 'none'; "
