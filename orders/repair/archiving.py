@@ -35,8 +35,8 @@ class ArchiveOutcome(StrEnum):
     """The result of an attempt to archive an item, in the order of the checks."""
 
     BUSY = "busy"
-    DIFFERS = "differs"
     NOT_DUE = "not_due"
+    DIFFERS = "differs"
     REFUSED = "refused"
     ARCHIVED = "archived"
 
@@ -60,8 +60,11 @@ def archive(*, item_id: int) -> ArchiveOutcome:
     with item_lock(item_id=item_id, wait=False) as mine:
         if not mine:
             return ArchiveOutcome.BUSY
-        accepted = SaleItem.objects.values_list("incarnation", flat=True).get(pk=item_id)
-        condition = item_state.condition(item_id=item_id, timeline=database_timeline(), accepted=accepted)
+        # Another process may have archived it meanwhile. A reconcile would put it back into the store.
+        due = archivable_items().filter(pk=item_id).values_list("incarnation", flat=True)
+        if not due:
+            return ArchiveOutcome.NOT_DUE
+        condition = item_state.condition(item_id=item_id, timeline=database_timeline(), accepted=due[0])
         if condition is not item_state.Condition.VERIFIED:
             # A store was restarted or replaced since. Only items that can change are reconciled by themselves.
             reconcile(item_id=item_id)

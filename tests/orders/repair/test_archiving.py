@@ -249,6 +249,8 @@ def test_two_processes_archive_once(journey: ItemJourney) -> None:
     let_days_pass(journey)
     outcomes = at_once([lambda: archiving.archive(item_id=journey.item_id)] * 4)
     assert outcomes.count(ArchiveOutcome.ARCHIVED) == 1
+    # One that comes later still, with a list from before.
+    assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.NOT_DUE
     assert is_archived(journey)
 
 
