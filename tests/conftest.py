@@ -76,7 +76,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
-    # What outlives a test is mostly kept for all: looking at it again took twice as long as looking at it once.
+    # Objects that outlive a test are mostly kept for the whole run: looking at them again took twice as long as once.
     gc.set_threshold(gc.get_threshold()[0], 1_000)
     gc.enable()
 

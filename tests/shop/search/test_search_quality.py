@@ -104,7 +104,7 @@ def test_a_product_that_the_shop_does_not_have_is_not_found() -> None:
 def test_hostile_input_is_only_text() -> None:
     for typed in HOSTILE:
         assert isinstance(found(typed), list), typed[:20]
-    # What no field of a page would take is not read.
+    # Texts that no field of a page would take are not read.
     assert found("headphones".ljust(QUERY_CHARACTERS_MAX) + " unicorn") == found("headphones")
     assert len(words_of(" ".join(map(str, range(100))))) == WORDS_MAX
     assert forgiving_run("龙" * 50).count("|") < RUN_CHARACTERS_MAX
