@@ -158,8 +158,14 @@ def test_after_the_loss_of_the_primary_each_yes_is_there_and_the_line_goes_on(
     # Until it is a replica again, a yes has nobody to wait for.
     sentinel_store.await_settled()
     wait_until(lambda: reconciled(item), seconds_max=60)
-    for pk, reservation_id in promised.items():
-        assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.ALREADY_RESERVED
+
+    def hear_their_yes() -> bool:
+        answers = [told(item, reservation_id=hold, buyer_id=pk) for pk, hold in promised.items()]
+        # A replica on a busy machine confirms late, and buyers ask again.
+        assert {*answers} <= {Outcome.ALREADY_RESERVED, Outcome.UNAVAILABLE}
+        return {*answers} == {Outcome.ALREADY_RESERVED}
+
+    wait_until(hear_their_yes, seconds_max=60)
     found = [line_ledger.find_place(item_id=item.pk, buyer_id=person.pk) for person in people]
     assert [place and (place.reservation_id, place.ahead) for place in found] == [
         (pk, n) for n, pk in enumerate(places)
