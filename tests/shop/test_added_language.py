@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,12 +30,11 @@ print([record.name_de for record in Product.history.order_by("history_id")])
 
 @pytest.fixture
 def copied_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """The address of a copy of the test database, with all tables and no rows of tests."""
+    """The address of one more copy of the migrated database: PostgreSQL copies none that somebody is connected to."""
     with django_db_blocker.unblock():
-        settings, name = connection.settings_dict, f"languages_{uuid4().hex}"
-        connections.close_all()
+        migrated, name = connection.settings_dict["TEST"]["TEMPLATE"], f"languages_{uuid4().hex}"
         with connection._nodb_cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE {name} TEMPLATE {settings['NAME']}")
+            cursor.execute(f"CREATE DATABASE {name} TEMPLATE {migrated}")
         try:
             yield os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
         finally:
