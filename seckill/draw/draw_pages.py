@@ -23,8 +23,9 @@ from seckill.models import Draw, DrawEntry, Sale, SaleItem, published_sales, wit
 from seckill.pages import units_from
 from shop.databases.database_clock import database_now
 from shop.http.client_address import client_network
+from shop.http.problems import limit_reached
 from shop.http.public_answers import public_page
-from shop.http.rate_limits import take
+from shop.http.rate_limits import LimitReached, take
 from shop.languages.buyer_language import remember_language
 from shop.times.time_left import duration
 
@@ -93,7 +94,10 @@ def enter_draw(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect(sale)
     buyer_id = cast(int, request.user.pk)
     if request.method == "POST":
-        take(action="draw", rate=ENTER_LIMIT, key=str(buyer_id))
+        try:
+            take(action="draw", rate=ENTER_LIMIT, key=str(buyer_id))
+        except LimitReached as error:
+            return limit_reached(request, error)
         remember_language(request)
         item = next((one for one in sale.items.all() if str(one.pk) == request.POST.get("item")), None)
         if item is None:

@@ -22,7 +22,8 @@ from seckill.waiting_room.room_ledger import read_room
 from seckill.waiting_room.standing import standing
 from shop.databases.database_clock import database_now
 from shop.http.client_address import client_network
-from shop.http.problems import page_or_problem
+from shop.http.problems import limit_reached, page_or_problem
+from shop.http.rate_limits import LimitReached
 from shop.times.time_left import duration
 from shop.times.zone import named_time
 
@@ -48,6 +49,8 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
             join_by_rules(sale=sale, account_id=account_id, network=network, guarded=guarded)
         except GuardRefused as error:
             return page_or_problem(request, **guard_problem(error))
+        except LimitReached as error:
+            return limit_reached(request, error)
         return redirect("queue", pk)
     found = standing(sale_id=pk, account_id=account_id)
     body = place_body(found, now_ms=found.room.now_ms) if found and why_not is not NoPass.CLOSED else None

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from seckill.draw import carrying_out
+from seckill.draw import carrying_out, draw_pages
 from seckill.draw.drawing import entries_sha256
 from seckill.draw.entering import EntryWord
 from seckill.draw.entering import enter as enter_draw
@@ -154,6 +154,14 @@ def test_the_pages_lead_from_the_sale_to_the_entry_and_to_the_result(
     assert "You have won" in result
     assert "To my order" in result
     assert "您已中签" in text_of(client, f"/zh-hans{sale}enter/")
+
+
+def test_too_many_changes_of_an_entry_are_told_to_wait(
+    item: SaleItem, as_buyer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draw_pages, "ENTER_LIMIT", "1/minute")
+    page = f"/sales/{item.sale_id}/enter/"
+    assert [as_buyer.post(page, {"item": item.pk}).status_code for _ in range(2)] == [302, 429]
 
 
 def test_the_page_of_an_entry_renews_itself_when_the_entries_have_closed(item: SaleItem, as_buyer: Client) -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from orders.tasks import move_waiting_rooms
 from seckill.models import Sale, SaleItem
@@ -57,6 +58,13 @@ def test_from_the_first_press_to_the_item(as_buyer: Client, waiting: SaleItem) -
     assert f'href="{reserve}"' in called.content.decode()
     assert "Refresh" not in called
     assert 'name="pass" value="p1.' in text_of(as_buyer, reserve)
+
+
+def test_too_many_presses_of_a_network_are_told_to_wait(
+    as_buyer: Client, waiting: SaleItem, settings: Settings
+) -> None:
+    settings.PASS_LIMIT_BY_NETWORK = "1/minute"
+    assert [as_buyer.post(queue_of(waiting)).status_code for _ in range(2)] == [302, 429]
 
 
 def test_a_room_that_the_store_does_not_have_yet_is_waited_for(as_buyer: Client, waiting: SaleItem, store: Any) -> None:
