@@ -15,14 +15,8 @@ from django.db.models import Count, F, QuerySet, Sum
 
 from orders.models import Order, OrderLine, OrderStatus
 from shop.configuration.quick_setting import secret_keys
+from shop.mails.outgoing_mail import mailbox_of
 from shop.models import Variant
-
-
-def mailbox_of(email: str) -> str:
-    """The same for all addresses that most mail providers deliver to one mailbox: "A.B+c@x.com" is "ab@x.com"."""
-    local, _at, domain = email.lower().rpartition("@")
-    plain = local.partition("+")[0].replace(".", "")
-    return f"{plain or local}@{domain}"
 
 
 def mark_of(text: str, *, kind: bytes, secret: str = "") -> str:

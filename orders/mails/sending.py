@@ -18,7 +18,7 @@ from orders.mails.message import is_overtaken, message_of
 from orders.models import Mail, Order, Refund, with_lines
 from shop import failpoints
 from shop.http.problems import is_outage
-from shop.mails.outgoing_mail import Attempt, Delivery, candidates_of, claim, hand_over, send_each
+from shop.mails.outgoing_mail import Attempt, Delivery, candidates_of, claim, hand_over, mailbox_of, send_each
 from shop.tracing.steps import steps
 
 # A guest waits at the screen for the link, and a buyer who paid waits for the confirmation. A mail about an expiry is
@@ -38,9 +38,9 @@ SENT_FIRST = (
 ATTEMPTS_MAX = 12
 ERROR_LENGTH_MAX = 500
 
-# Addresses are not verified, so anybody can place orders, and let them expire, under another person's address. More
-# mails about that in a day would flood that person. Mails about money are not counted.
-PER_DAY_MAX = {Mail.Kind.PLACED: 6, Mail.Kind.EXPIRED: 3}
+# Addresses are not verified, so anybody can place orders, let them expire, and ask for their links under another
+# person's address. More mails about that in a day would flood that person. Mails about money are not counted.
+PER_DAY_MAX = {Mail.Kind.PLACED: 6, Mail.Kind.EXPIRED: 3, Mail.Kind.LINK: 10}
 DAY_SECONDS = 24 * 3600
 
 NO_ADDRESS = "no address"
@@ -202,10 +202,10 @@ def count_mail(mail: Mail) -> None:
 
 
 def count_name(mail: Mail) -> str:
-    """The key that counts mails of a kind. It is the address, since one person may have many accounts."""
-    address = mail.order.contact_email.strip().lower()
+    """The key that counts mails of a kind. It is the mailbox, since one person may have many accounts and addresses."""
+    mailbox = mailbox_of(mail.order.contact_email)
     name = "expiry" if mail.kind == Mail.Kind.EXPIRED else mail.kind
-    return f"{name}-mails:{sha256(address.encode()).hexdigest()}"
+    return f"{name}-mails:{sha256(mailbox.encode()).hexdigest()}"
 
 
 def update_mail(mail: Mail, **changes: Any) -> None:

@@ -138,6 +138,13 @@ def headers_of(name: str) -> dict[str, str]:
     return {"Message-ID": f"<{name}@{urlsplit(settings.SHOP_URL).hostname}>", "Auto-Submitted": "auto-generated"}
 
 
+def mailbox_of(email: str) -> str:
+    """The same for all addresses that most mail providers deliver to one mailbox: "A.B+c@x.com" is "ab@x.com"."""
+    local, _at, domain = email.strip().lower().rpartition("@")
+    plain = local.partition("+")[0].replace(".", "")
+    return f"{plain or local}@{domain}"
+
+
 def subject_line(text: str) -> str:
     """A subject that can be sent and stored. A name in it may be long, and have a line break, which no header may."""
     line = " ".join(text.split())

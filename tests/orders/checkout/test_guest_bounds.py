@@ -11,11 +11,11 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.cart.cart_holder import Holder
-from orders.checkout.guest_bounds import mailbox_of
 from orders.checkout.placement import Placement, PlaceOutcome, place_order
 from orders.life import lifecycle
 from orders.models import Order
 from orders.payments import sessions
+from shop.mails.outgoing_mail import mailbox_of
 from shop.models import Product, Variant
 from tests.steps.at_once import at_once
 from tests.steps.buying import add_to_cart, check_out, fill, form_of, put, wish_of

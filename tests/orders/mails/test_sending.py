@@ -139,6 +139,22 @@ def test_expiring_holds_do_not_flood_an_address(server: MailServer, rival: User,
     assert server.received[-1]["Subject"] == "Payment received: 2 × Longjing tea"
 
 
+def test_other_spellings_of_an_address_reach_one_mailbox(server: MailServer, make_order: MakeOrder) -> None:
+    local, _at, domain = ADDRESS.partition("@")
+    for number in range(4):
+        person = User.objects.create_user(f"new-{number}", email=f"{local}+{number}@{domain}")
+        expire_orders(make_order, person, count=1)
+    assert tasks.send_mails() == 3
+
+
+def test_asking_for_a_link_again_and_again_does_not_flood_an_address(server: MailServer, make_order: MakeOrder) -> None:
+    order = make_order()
+    for _ in range(11):
+        sending.enqueue_again(order=order, kind=Mail.Kind.LINK)
+        tasks.send_mails()
+    assert len(server.received) == 10
+
+
 def test_a_refused_mail_does_not_count(server: MailServer, make_order: MakeOrder) -> None:
     server.refuses = {ADDRESS}
     expire_orders(make_order, count=4)
