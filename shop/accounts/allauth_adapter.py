@@ -16,12 +16,14 @@ from django.utils.translation import gettext_lazy
 
 from shop.accounts import mail_queue
 from shop.accounts.known_places import remember_device
-from shop.accounts.limits import answered, count_sign_up
+from shop.accounts.limits import answered, count_sign_up, may_get_mail
 from shop.accounts.mail_texts import account_message
 from shop.accounts.sign_in import account_key, check_password, plain_form
 from shop.http.client_address import client_address
 from shop.languages.language_choice import bring_language
 from shop.models.people import lock_account
+
+TO_FORMER_ADDRESS = ("account/email/email_changed", "account/email/email_deleted")
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -82,7 +84,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return response
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        mail_queue.queue(account_message(template_prefix, to=email, facts={"email": email, **context}))
+        if may_get_mail(email, user=context.get("user"), is_former=template_prefix in TO_FORMER_ADDRESS):
+            mail_queue.queue(account_message(template_prefix, to=email, facts={"email": email, **context}))
 
     def send_notification_mail(
         self,
@@ -96,7 +99,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             if EmailAddress.objects.get_primary_email(user):
                 return
             email = context["deleted_email"]
-        super().send_notification_mail(template_prefix, user, context, email)
+        super().send_notification_mail(template_prefix, user, {"user": user, **(context or {})}, email)
 
     def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
         """Not with the host of the request, which the sender of the request chooses."""

@@ -7,18 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 
+from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from shop.accounts.known_places import device_of
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached, take
+from shop.mails.outgoing_mail import mailbox_of
 
 SIGN_UP = "sign_up"
 RESET_BY_ADDRESS = "password_reset_by_address"
 RESET_BY_MAILBOX = "password_reset_by_mailbox"
+# Mails about accounts to one mailbox, as long as they have not confirmed it: anybody can type a stranger's address.
+UNCONFIRMED_MAILS = "10/day"
 
 
 def take_of_client(
@@ -61,6 +66,22 @@ def count_password_reset(request: HttpRequest, *, mailbox: str) -> None:
     with answered(request):
         take(action=RESET_BY_ADDRESS, rate=settings.PASSWORD_RESET_LIMIT_BY_ADDRESS, key=client_network(request))
         take(action=RESET_BY_MAILBOX, rate=settings.PASSWORD_RESET_LIMIT_BY_MAILBOX, key=mailbox_key)
+
+
+def may_get_mail(email: str, *, user: User | None, is_former: bool) -> bool:
+    """Whether there is room for one more mail about accounts: always at an address that the account has confirmed.
+
+    A former address, to which a change is told, may have been confirmed. It is counted by account, so that a stranger
+    cannot use up the room for such a mail to the owner.
+    """
+    if EmailAddress.objects.filter(email__iexact=email, user=user, verified=True).exists():
+        return True
+    key = f"account {user.pk}" if user and is_former else sha256(mailbox_of(email).encode()).hexdigest()
+    try:
+        take(action="unconfirmed_mail", rate=UNCONFIRMED_MAILS, key=key)
+    except LimitReached:
+        return False
+    return True
 
 
 @contextmanager

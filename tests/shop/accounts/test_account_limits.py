@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from tests.steps.accounts import confirmed, send_mails, sign_up
+from tests.steps.accounts import confirmed, one_mail, send_mails, sign_up, turn_on
 from tests.steps.at_once import at_once
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +43,23 @@ def test_one_mailbox_gets_few_mails_whoever_asks(buyer: User) -> None:
         assert [answer.status_code for answer in answers] == [302, 302, 302, 429], email
         assert 1 <= int(answers[-1]["Retry-After"]) <= 900
         assert len(send_mails()) == 3, email
+
+
+@pytest.mark.django_db(transaction=True)  # the mails are written after the commit
+def test_a_stranger_whose_address_an_account_has_gets_few_mails_and_the_owner_of_one_gets_all() -> None:
+    """Each spelling of the address is another account's, and somebody makes recovery codes there again and again."""
+    for number in range(3):
+        person = User.objects.create_user(f"new-{number}", password="manager-password")
+        EmailAddress.objects.create(user=person, email=f"stranger+{number}@example.com", primary=True)
+        client = Client()
+        client.force_login(person)
+        turn_on(client)
+        for _ in range(5):
+            client.post("/accounts/2fa/recovery-codes/generate/")
+    assert len(send_mails()) == 10
+    EmailAddress.objects.filter(user=person).update(verified=True)
+    client.post("/accounts/2fa/recovery-codes/generate/")
+    assert one_mail().subject == "New recovery codes"
 
 
 def test_one_client_asks_for_few_mailboxes(settings: Settings) -> None:
