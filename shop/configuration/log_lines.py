@@ -8,6 +8,8 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 TEXT_LENGTH_MAX = 600
+# A signed link, which opens the order of a guest or sets a password. The id of an order is shorter.
+SECRET = re.compile(r"[^/]{37,}")
 # PostgreSQL quotes the row that breaks a rule, and it may be of a person.
 ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*")
 
@@ -30,6 +32,16 @@ PROCESSORS: list[Processor] = [
 class WithoutTraceback(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = record.exc_text = None
+        return True
+
+
+class WithoutLinks(logging.Filter):
+    """Of lines that end with the path of a request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple) and record.args:
+            *before, path = record.args
+            record.args = (*before, SECRET.sub("…", str(path)))
         return True
 
 
@@ -72,11 +84,12 @@ def logging_settings(*, level: str, as_json: bool = False) -> dict[str, Any]:
         },
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["console"], "level": level},
-        "filters": {"one_line": {"()": WithoutTraceback}},
+        "filters": {"one_line": {"()": WithoutTraceback}, "no_links": {"()": WithoutLinks}},
         "loggers": {
             # shop/http/request_log.py logs the same requests, once.
             "django.request": {"level": "CRITICAL"},
             # Anybody can send a wrong Host, and the traceback is always the same.
             "django.security.DisallowedHost": {"filters": ["one_line"]},
+            "django.security.csrf": {"filters": ["no_links"]},
         },
     }

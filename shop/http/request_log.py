@@ -15,6 +15,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django_structlog.middlewares import RequestMiddleware
 
+from shop.configuration.log_lines import SECRET
 from shop.http.endpoints import ENDPOINT, endpoint_of
 from shop.http.problems import is_outage
 from shop.tracing.steps import steps
@@ -25,8 +26,6 @@ HEADER = "X-Request-ID"
 META = "HTTP_X_REQUEST_ID"
 # It is written into each line of the request.
 SOUND_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
-# A signed link, which opens the order of a guest or sets a password. The id of an order is shorter.
-SECRET = re.compile(r"[^/]{37,}")
 # Set by web processes that render a page for their memory: visitors get the page of before if that fails.
 RENDERING = "stampede.rendering"
 # While a server is away there may be thousands of refusals a second.

@@ -63,6 +63,8 @@ def test_a_purchase_leaves_no_person_in_the_log(
     order = Order.objects.get()
     link = signed_number(order.number)
     assert Client().get(f"/orders/guest/{link}/").status_code == 200
+    # A browser that keeps no cookies has no token for the button.
+    assert Client(enforce_csrf_checks=True).post(f"/orders/guest/{link}/pay/").status_code == 403
     send_webhook(message(payment_of(order)))
     # The mail server refuses the address once.
     with monkeypatch.context() as refused:
