@@ -25,6 +25,7 @@ LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"
 QUEUE = r"/api/v1/sales/\d+/queue/"
 # The figures of live boards, once a second for each who looks, and of the admin's first page.
 BOARD = r"/board/(home|\d+)/"
+DRAW_FILE = r"/api/v1/sales/\d+/draw/file/"
 WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"
 
 LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"

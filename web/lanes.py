@@ -2,7 +2,7 @@
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Searches and the OpenAPI file, which anybody may ask for in any number, and sign-ins, which take a core for a fifth of a
+Searches and large files, which anybody may ask for in any number, and sign-ins, which take a core for a fifth of a
 second, have small lanes, and health checks one of their own.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from shop.background.shared_counts import SharedCounts
 from shop.background.shared_histogram import SharedHistogram
-from web.addresses import BOARD, CATALOGUE, LIVE, ORDERS, QUEUE, RESERVE, SIGN_IN, WEBHOOK
+from web.addresses import BOARD, CATALOGUE, DRAW_FILE, LIVE, ORDERS, QUEUE, RESERVE, SIGN_IN, WEBHOOK
 
 T = TypeVar("T")
 
@@ -161,8 +161,8 @@ def lanes() -> list[Lane]:
         Lane("catalogue", path=CATALOGUE, threads=2, waiting_seconds_max=2),
         # A password takes a core for 20 ms: in the threads of passes, a crowd that signs in would hold them all.
         Lane("sign-in", path=SIGN_IN, threads=2, waiting_seconds_max=5),
-        # 200 kilobytes, which anybody may ask for in any number.
-        Lane("schema", path=r"/api/schema/", threads=1, waiting_seconds_max=2),
+        # 200 kilobytes, which anybody may ask for in any number, and the file of a draw, which has some megabytes.
+        Lane("schema", path=rf"/api/schema/|{DRAW_FILE}", threads=1, waiting_seconds_max=2),
         # Everything else. At an opening these are passes, sale pages and the status of reservations.
         Lane("pages", path=r"(?s:.*)", threads=4, waiting_seconds_max=2),
     ]

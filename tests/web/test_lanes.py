@@ -41,7 +41,7 @@ LANES_OF_PATHS = {
     ],
     "admin": ["/admin/", "/admin/orders/order/", reverse("board", args=[1])],
     "boards": [reverse("board-figures", args=[1]), reverse("home-parts")],
-    "schema": [reverse("schema")],
+    "schema": [reverse("schema"), reverse("api-draw-file", args=[1])],
     "pages": [
         *(reverse("cart"), reverse("account_email"), reverse("api-passes", args=[1])),
         *(reverse("api-reservation", args=[NUMBER]), "/", "/sales/1/", "/no/orders/", "/orders\n"),
