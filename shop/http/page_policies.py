@@ -1,9 +1,13 @@
-"""What a page may do in a browser: the Content-Security-Policy of the settings, and no camera, microphone or place."""
+"""What a page may do in a browser: the Content-Security-Policy of the settings, and no camera, microphone or place.
+
+And whether a browser keeps it: not what was made for one visitor, as the pages of allauth, which have secrets.
+"""
 
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.cache import add_never_cache_headers, has_vary_header
 
 from shop.configuration.content_policy import ADMIN_MORE
 from shop.http.problems import ADMIN_PATH
@@ -38,4 +42,6 @@ class PagePolicies(CSPMiddleware):
         answer: HttpResponseBase = super().process_response(request, response)
         if answer.get("Content-Type", "").startswith("text/html"):
             answer.headers.setdefault("Permissions-Policy", PERMISSIONS)
+            if "Cache-Control" not in answer and has_vary_header(answer, "Cookie"):
+                add_never_cache_headers(answer)
         return answer

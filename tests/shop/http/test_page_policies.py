@@ -28,6 +28,13 @@ def test_a_page_has_the_policies_of_pages(client: Client, db: None) -> None:
         assert set(OF_PAGES) <= set(answer.headers), path
 
 
+def test_no_browser_keeps_a_page_that_was_made_for_one_visitor(as_buyer: Client) -> None:
+    for path in ("/accounts/email/", "/accounts/sessions/", "/accounts/2fa/", "/orders/"):
+        answer = as_buyer.get(path)
+        assert (answer.status_code, "no-store" in answer["Cache-Control"]) == (200, True), path
+    assert "no-store" not in as_buyer.get("/")["Cache-Control"]
+
+
 def policy_of(client: Client, path: str) -> dict[str, str]:
     answer = client.get(path)
     assert answer.status_code == 200
