@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 else:
     TableFormat = object
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Where Chinese or Japanese is typed, a spreadsheet takes full-width signs for the plain ones.
+FORMULA_STARTS = (*"=+-@\t\r\n", *"＝＋－＠")
 MARK = "'"
 PHONE = re.compile(r"\+[0-9][0-9 ().]*")
 # A small XLSX can unpack to gigabytes, and can name one cell so far away that millions would lie before it.

@@ -302,7 +302,7 @@ class TestFiles:
     def test_a_text_that_only_begins_like_a_phone_number_is_marked(self) -> None:
         for text in ("+86 138 0013 8000", "+1 (555) 01.00"):
             assert with_mark(text) == text
-        for text in ("+1+1", "+1-1", "+A1", "+", "+49 30\n=1", "-1 2"):
+        for text in ("+1+1", "+1-1", "+A1", "+", "+49 30\n=1", "-1 2", "＝1+1", "＠A1", "\n=1"):
             assert without_mark(with_mark(text)) == text
             assert with_mark(text) == f"'{text}"
         assert without_mark("'t Hooft") == "'t Hooft"
