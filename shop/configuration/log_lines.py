@@ -10,6 +10,8 @@ from structlog.typing import EventDict, Processor
 TEXT_LENGTH_MAX = 600
 # A signed link, which opens the order of a guest or sets a password. The id of an order is shorter.
 SECRET = re.compile(r"[^/]{37,}")
+# Errors of Django about a wrong Host, too long an address, and too large a form.
+CLIENT_FAULTS = ("DisallowedHost", "DisallowedRedirect", "RequestDataTooBig", "TooManyFieldsSent")
 # PostgreSQL quotes the row that breaks a rule, and it may be of a person.
 ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*")
 
@@ -88,8 +90,8 @@ def logging_settings(*, level: str, as_json: bool = False) -> dict[str, Any]:
         "loggers": {
             # shop/http/request_log.py logs the same requests, once.
             "django.request": {"level": "CRITICAL"},
-            # Anybody can send a wrong Host, and the traceback is always the same.
-            "django.security.DisallowedHost": {"filters": ["one_line"]},
+            # Anybody can send such a request, and the traceback is always the same.
+            **{f"django.security.{fault}": {"filters": ["one_line"]} for fault in CLIENT_FAULTS},
             "django.security.csrf": {"filters": ["no_links"]},
         },
     }

@@ -87,6 +87,14 @@ def test_a_wrong_host_is_one_line(client: Client, lines: list[logging.LogRecord]
     assert line.exc_info is None
 
 
+def test_too_long_an_address_and_too_many_fields_are_one_line_each(
+    client: Client, lines: list[logging.LogRecord]
+) -> None:
+    assert client.get("/orders/", {"q": "x" * 17_000}).status_code == 400
+    assert client.post("/cart/add/", {f"field-{number}": "1" for number in range(1_001)}).status_code == 400
+    assert [line.exc_info for line in lines] == [None, None]
+
+
 def test_each_answer_has_an_id_of_its_own(client: Client) -> None:
     ids = {client.get(path)["X-Request-ID"] for path in ("/", "/", "/api/v1/sales/", "/healthz", "/nothing/")}
     assert len(ids) == 5
