@@ -218,10 +218,9 @@ def check_known(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     them, and would sell their units again: the item must be compared with its orders.
     """
     reservation_ids = [new_order.reservation_id for new_order in new_orders]
-    holds = item_state.find_holds(item_id=item_id, reservation_ids=reservation_ids)
-    if unknown := [str(pk) for pk, hold in zip(reservation_ids, holds, strict=True) if hold is None]:
-        item_state.mark_unverified(item_id=item_id)
-        log.error("orders_unknown_to_the_store", item_id=item_id, orders=len(unknown), reservations=unknown[:20])
+    if unknown := item_state.compare_unknown(item_id=item_id, reservation_ids=reservation_ids):
+        named = list(map(str, unknown[:20]))
+        log.error("orders_unknown_to_the_store", item_id=item_id, orders=len(unknown), reservations=named)
 
 
 def persist(*, item_id: int, new_orders: Sequence[NewOrder], by_reconcile: bool = False) -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 from redis import Redis
 
 from seckill import ledger_words
+from seckill.items.lock import item_lock
 from seckill.ledger import Counters, counters_from
 from seckill.ledger_words import Hold, hold_from
 from seckill.store.client import answers_of, ask, ask_each
@@ -271,6 +272,26 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
     names = [str(reservation_id) for reservation_id in reservation_ids]
     values: list[Any] = ask(lambda client: client.hmget(keys_of(item_id).holds, names), item_id=item_id)
     return [hold_from(value) if value else None for value in values]
+
+
+def compare_unknown(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these reservations that the store does not know. If there are any, the item is compared again.
+
+    Nobody can reserve meanwhile. A comparison that goes on ends first: it may have missed their orders, or be about to
+    restore their holds, and it verifies the item at its end.
+    """
+
+    def unknown() -> list[UUID]:
+        holds = find_holds(item_id=item_id, reservation_ids=reservation_ids)
+        return [pk for pk, hold in zip(reservation_ids, holds, strict=True) if hold is None]
+
+    if not unknown():
+        return []
+    mark_unverified(item_id=item_id)
+    with item_lock(item_id=item_id):
+        if lost := unknown():
+            mark_unverified(item_id=item_id)
+    return lost
 
 
 def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:

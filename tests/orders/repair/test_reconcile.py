@@ -25,11 +25,12 @@ from seckill import ledger
 from seckill.changes import journal
 from seckill.items import item_state
 from seckill.models import Sale, SaleChange, SaleItem
+from seckill.outbox import outbox
 from seckill.outcomes import Outcome
 from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable
 from shop.times.timestamps import from_ms
-from tests.steps.at_once import at_once
+from tests.steps.at_once import at_once, in_the_middle
 from tests.steps.drawing import drawn, entered, make_draw
 from tests.steps.item_journey import ItemJourney
 from tests.steps.shop import goods, other_item
@@ -538,6 +539,35 @@ def test_a_store_that_came_back_with_weaker_settings_is_logged(
         journey.client.config_set("appendfsync", "always")
     assert "store_came_back_weaker" in caplog.text
     assert journey.try_to_reserve() == Outcome.RESERVED
+
+
+def test_an_order_that_a_worker_writes_after_the_comparison_from_a_lost_batch_is_compared_next(
+    journey: ItemJourney,
+) -> None:
+    reservation_id = journey.reserved()
+    entries = outbox.read_batch(item_id=journey.item_id, count_max=10)
+    journey.client.flushall()
+    with in_the_middle(
+        reconcile, "put_note", lambda: intake.take_in_batch(item_id=journey.item_id, entries=entries)
+    ) as writing:
+        assert tasks.watch_store() == 1
+        writing[0].result()
+    # Else its units would be on sale a second time.
+    assert tasks.watch_store() == 1
+    assert journey.states() == {str(reservation_id): "held"}
+
+
+def test_an_order_whose_hold_is_about_to_be_restored_is_no_reason_to_compare_once_more(journey: ItemJourney) -> None:
+    reservation_id = journey.reserved()
+    entries = outbox.read_batch(item_id=journey.item_id, count_max=10)
+    journey.client.delete(journey.keys.buyers)
+    with in_the_middle(
+        reconcile, "repair_holds", lambda: intake.take_in_batch(item_id=journey.item_id, entries=entries)
+    ) as writing:
+        assert tasks.watch_store() == 1
+        writing[0].result()
+    assert tasks.watch_store() == 0
+    assert journey.states() == {str(reservation_id): "held"}
 
 
 def test_two_workers_reconcile_an_item_once(journey: ItemJourney) -> None:
