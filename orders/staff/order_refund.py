@@ -186,7 +186,7 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
         # With what was refunded before it is the order's whole amount, which no other form changes.
         if refund_needs_another(order, amount_minor=sent["amount"]):
             return RefundOutcome.ABOVE_BOUND
-        done = lifecycle.refund(order_id=order.pk, **more)
+        done = lifecycle.refund(order_id=order.pk, amount_minor=sent["amount"], **more)
         return RefundOutcome.STARTED if done else RefundOutcome.NOT_REFUNDABLE
     units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines}
     asked = RefundRequest(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)

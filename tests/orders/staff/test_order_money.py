@@ -171,6 +171,22 @@ def test_a_refund_of_a_colleague_since_the_page_was_shown_is_named_first(client:
     assert Refund.objects.count() == 2
 
 
+def test_no_more_is_refunded_than_was_asked_for_if_an_earlier_refund_fails_at_that_moment(
+    client: Client, paid: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refund(client, paid, "86.00")
+    real = lifecycle.refund
+
+    def after_failure(**asked: Any) -> bool:
+        lifecycle.mark_refund_failed(paid, lost_minor=8600)
+        return real(**asked)
+
+    monkeypatch.setattr(lifecycle, "refund", after_failure)
+    said = messages_on(refund(client, paid, "500.00"))
+    assert "Nothing was refunded: the order has changed meanwhile." in said
+    assert Refund.objects.get().amount_minor == 8600
+
+
 def test_refunded_is_said_once_staff_have_paid_the_money_back(client: Client, paid: Order) -> None:
     # Given a whole refund of money that staff had recorded
     answer = refund(client, paid, "586.00", units_back="on")
