@@ -65,6 +65,8 @@ def run_in_worker(rehearsal: Rehearsal) -> None:
 # It looks at the shop from a process that has time: one of the two for mails, which can wait for the other.
 @queued_task(queue="mail", time_limit=RUN_SECONDS_MAX, acks_late=False)
 def rehearse(*, rehearsal_id: int) -> None:
+    # Among them one whose message has waited for workers, perhaps until its sale opened.
+    end_silent()
     rehearsal = Rehearsal.objects.filter(pk=rehearsal_id, status=Status.RUNNING).first()
     if rehearsal is not None:
         run(rehearsal)
