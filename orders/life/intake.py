@@ -243,8 +243,8 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder], by_reconcile: bool 
 def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    Raises ServerReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this
-    never runs. It means that the reservation store lost its latest writes, so it is logged as an error.
+    Raises ServerReplaced if the server of the batch was the reason, and not the quantity. With healthy stores nobody is
+    rejected. It means that the reservation store lost its latest writes, so it is logged as an error.
     """
     rejected: list[NewOrder] = []
     with transaction.atomic():
@@ -260,14 +260,11 @@ def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> Non
             if not fits:
                 insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.REJECTED)
                 rejected.append(new_order)
-    broken_yeses.add(REJECTED, len(rejected))
-    log.error(
-        "oversell_refused_by_database",
-        item_id=item_id,
-        orders=len(rejected),
-        units=sum(new_order.units for new_order in rejected),
-    )
-    settlement.settle_orders()
+    if rejected:
+        broken_yeses.add(REJECTED, len(rejected))
+        units = sum(new_order.units for new_order in rejected)
+        log.error("oversell_refused_by_database", item_id=item_id, orders=len(rejected), units=units)
+        settlement.settle_orders()
 
 
 def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:

@@ -19,6 +19,7 @@ from orders.models import Order, OrderStatus
 from orders.repair import store_watch
 from orders.repair.audit import audit
 from orders.repair.store_watch import reconcile_if_needed
+from orders.units.taken import accept_only
 from seckill.items import item_state
 from seckill.items.item_state import Condition
 from seckill.models import SaleItem
@@ -151,6 +152,25 @@ def test_a_server_that_postgresql_does_not_accept_is_compared_first(item: SaleIt
         (result,) = reconcile_if_needed(item_ids=[item.pk])
         assert result.collected == 1
         check_nobody_is_rejected(item)
+
+
+def test_a_batch_of_a_server_that_is_accepted_at_that_moment_is_no_oversell(
+    item: SaleItem, caplog: pytest.LogCaptureFixture
+) -> None:
+    incarnation = item_state.incarnation(item_id=item.pk)
+    SaleItem.objects.update(incarnation="of the former one")
+    buyer, *_ = new_buyers(1)
+    reserve(item, buyer)
+    again = intake.persist_with_surplus
+
+    def accepted(**batch: Any) -> None:
+        accept_only(item_id=item.pk, incarnation=incarnation)
+        again(**batch)
+
+    with mock.patch.object(intake, "persist_with_surplus", accepted):
+        assert intake.drain_once(item_id=item.pk) == 1
+    assert Order.objects.filter(buyer=buyer, status=OrderStatus.AWAITING_PAYMENT).exists()
+    assert "oversell_refused_by_database" not in caplog.text
 
 
 def test_orders_that_the_store_does_not_know_make_it_unverified(item: SaleItem, former: OwnStore) -> None:
