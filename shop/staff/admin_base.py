@@ -8,10 +8,11 @@ from django.contrib import messages
 from django.contrib.admin import action
 from django.contrib.admin import actions as admin_actions
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db import models, transaction
+from django.db import DataError, models, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -94,6 +95,13 @@ class ModelAdmin(UnfoldModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         title = self.list_title or capfirst(self.opts.verbose_name_plural)
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        try:
+            return super().get_changelist_instance(request)
+        except DataError as error:
+            # A filter that PostgreSQL cannot read, such as a text with a NUL.
+            raise IncorrectLookupParameters from error
 
     def changeform_view(
         self,
