@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from shop.http import health
 from shop.languages.language_choice import choose_language
+from shop.staff.admin_base import on_site
 
 # By the first address that is looked up: workers and most commands start in half the time without the admin.
 admin.autodiscover()
@@ -32,6 +33,7 @@ urlpatterns = [
         admin.site.admin_view(JavaScriptCatalog.as_view(packages=["django.contrib.admin", "shop"]), cacheable=True),
         name="jsi18n",
     ),
+    path("admin/r/<path:content_type_id>/<path:object_id>/", admin.site.admin_view(on_site)),
     path("admin/", admin.site.urls),
     path("i18n/setlang/", choose_language, name="set_language"),
     path("", include("shop.pictures.local_files")),

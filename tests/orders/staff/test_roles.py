@@ -4,7 +4,9 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
+from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
@@ -12,7 +14,9 @@ from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Refund
 from orders.staff.order_page import STEPS
 from seckill.models import SaleChange, SaleItem
-from tests.steps.buying import ADDRESS, GUEST
+from shop.models import Product
+from tests.steps.buying import ADDRESS, GUEST, plain_order
+from tests.steps.shop import goods
 from tests.steps.staff import ORDERS, admin_page, control_page, employee
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +106,24 @@ def test_analysts_and_readers_change_nothing(client: Client, paid: Order, item: 
         for path, form in (("address", ADDRESS), ("email", {"email": GUEST}), ("ship/now", {})):
             assert client.post(f"{ORDERS}{paid.pk}/{path}/", form).status_code == 403, (role, path)
         assert client.get("/admin/shop/customer/").status_code == customers, role
+
+
+def on_site(client: Client, row: Model) -> int:
+    kind = ContentType.objects.get_for_model(row)
+    status: int = client.get(reverse("admin:view_on_site", args=[kind.pk, row.pk])).status_code
+    return status
+
+
+def test_the_admin_leads_to_goods_that_somebody_may_see_and_never_to_the_link_of_a_guest(
+    client: Client, product: Product
+) -> None:
+    me = signed_in_as(client, "Shop manager")
+    assert on_site(client, product) == 302
+    guests = plain_order(goods("mug"), None, 1, 1000, email=GUEST)
+    assert [on_site(client, row) for row in (guests, me, guests.lines.get())] == [404] * 3
+    assert client.get("/admin/r/x/1/").status_code == 404
+    me.groups.clear()
+    assert on_site(client, product) == 404
 
 
 def test_a_shop_manager_runs_sales_and_gives_no_rights(client: Client, item: SaleItem) -> None:
