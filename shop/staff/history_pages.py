@@ -114,9 +114,9 @@ class WithHistory(StaffAdmin):
         """None if nothing was changed since, or saving would undo nothing of it, as with a form that is sent twice."""
         seen, newest = shown_by(request.POST["seen_history"]), self.newest_entries(obj.pk)
         changed = {key: number for key, number in seen.items() if newest.get(key) != number}
+        is_late = self.drop_deleted_rows(request, obj)
         if not changed:
             return None
-        is_late = self.drop_deleted_rows(request, obj)
         forms_of: list[tuple[Any, Callable[..., forms.ModelForm[Any]]]] = [(obj, partial(form_class, request.POST))]
         for formset in self._create_formsets(request, obj, change=True)[0]:  # type: ignore[attr-defined]
             for number, form in enumerate(formset.initial_forms):
@@ -137,7 +137,10 @@ class WithHistory(StaffAdmin):
         return LateSave(sorted(entries, key=lambda entry: entry.at, reverse=True), current)
 
     def drop_deleted_rows(self, request: HttpRequest, obj: Any) -> bool:
-        """Take rows that others have deleted out of what was sent. A form with one could not be saved again."""
+        """Take rows that others have deleted out of what was sent. A form with one could not be saved again.
+
+        Returns whether one of them has a history, which names it.
+        """
         found = False
         for formset in self._create_formsets(request, obj, change=True)[0]:  # type: ignore[attr-defined]
             gone = {
@@ -145,9 +148,9 @@ class WithHistory(StaffAdmin):
                 for number, form in enumerate(formset.initial_forms)
                 if form.instance.pk is None and not (formset.can_delete and form[DELETION_FIELD_NAME].data)
             }
-            if gone and formset.model in dict(self.history_parts):
+            if gone:
                 request.POST = without_rows(request.POST, prefix=formset.prefix, gone=gone)  # type: ignore[assignment]
-                found = True
+                found = found or formset.model in dict(self.history_parts)
         return found
 
     def newest_entries(self, pk: Any) -> Shown:

@@ -1,17 +1,20 @@
 """Two of the staff have the same page open: who saves last undoes no change that they have not seen."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from pytest_django import Settings
 
 from orders.models import ShippingMethod, ShippingPrice
 from seckill.models import SaleItem
 from shop.models import Category, Product, Variant
 from tests.steps.product_page import saved_page
-from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.shop import make_item, make_product, png, variant_of
 from tests.steps.staff import admin_page, employee, form_of, row_of_saved
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -198,6 +201,18 @@ def test_a_row_that_a_colleague_deleted_is_named_and_the_second_save_goes_throug
     again = form_of(sale, rows[1] | {"quantity": 7}, name="Winter sale")
     assert client.post(admin_page(sale), again | {"seen_history": late.context["seen_history"]}).status_code == 302
     assert SaleItem.objects.values_list("pk", "quantity").get() == (kept.pk, 7)
+
+
+def test_a_picture_that_a_colleague_removed_stops_no_save(
+    client: Client, colleague: Client, product: Product, settings: Settings, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    files = [SimpleUploadedFile(f"{number}.png", png(), "image/png") for number in range(2)]
+    client.post(admin_page(product), saved_page(product) | {"new_pictures": files})
+    mine = saved_page(product) | {"search_words": "green", "pictures-1-alt_en": "Tin"} | seen_on(client, product)
+    colleague.post(admin_page(product), saved_page(product) | {"pictures-0-DELETE": "on"})
+    assert client.post(admin_page(product), mine).status_code == 302
+    assert (Product.objects.get().search_words, product.pictures.get().alt) == ("green", "Tin")
 
 
 def test_a_late_save_of_a_category_is_asked_too(client: Client, colleague: Client, product: Product) -> None:
