@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from shop.accounts.address_book import addresses_of
-from shop.accounts.person_admin import PersonAdmin
+from shop.accounts.person_admin import PersonAdmin, PersonForm
 from shop.languages.buyer_language import store_language, stored_language
 from shop.models import Customer
 from shop.staff.admin_base import StaffAdmin, once_for_each_row
@@ -24,7 +24,7 @@ from shop.times.time_range_filter import TimeRangeFilter
 EDITABLE = ("email", "first_name", "last_name", "is_active")
 
 
-class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
+class CustomerForm(PersonForm):
     mail_language = forms.ChoiceField(label=_("Language of mails"), required=False, widget=UnfoldAdminSelectWidget)
 
     class Meta:

@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
+from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -32,6 +33,22 @@ def log_rights(request: HttpRequest, *, changed: Set[str], **whose: int) -> None
     if changed:
         address = client_address(request)
         log.warning("rights_changed", by=request.user.pk, fields=sorted(changed), address=address, **whose)
+
+
+class PersonForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Saves what was changed on the page, and leaves what the person or a colleague has changed since it was shown."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            # The page has a hidden field with what it shows. A form that comes without it is saved as it is.
+            field.show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        for name in values.keys() - set(self.changed_data):
+            values[name] = self.get_initial_for_field(self.fields[name], name)
+        return values
 
 
 class PersonAdmin(ModelAdmin):

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
-from shop.accounts.person_admin import RIGHTS, PersonAdmin, log_rights
+from shop.accounts.person_admin import RIGHTS, PersonAdmin, PersonForm, log_rights
 from shop.staff.admin_base import ModelAdmin
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class StaffList(ChangeList):
         return people.filter(Q(is_staff=True) | Q(is_superuser=True))
 
 
-class AccountForm(UserChangeForm):  # type: ignore[type-arg]
+class AccountForm(PersonForm, UserChangeForm):  # type: ignore[type-arg]
     """Without the password's hash, which tells staff nothing."""
 
     password = None  # type: ignore[assignment]

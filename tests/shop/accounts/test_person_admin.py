@@ -1,5 +1,6 @@
 """A person's page in the admin shows their orders and what matters, and no password hash."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -47,6 +48,24 @@ def save(client: Client, person: User, **changes: Any) -> None:
     sent = {"email": person.email, "is_active": "on", **changes}
     assert client.post(customer_page(person), sent).status_code == 302
     person.refresh_from_db()
+
+
+def shown_on(client: Client, page: str) -> dict[str, str]:
+    """The hidden fields of an open page, which say what it shows."""
+    return dict(re.findall(r'name="(initial-[a-z_]+)"(?: value="([^"]*)")?', client.get(page).content.decode()))
+
+
+def test_an_old_page_takes_back_nothing_that_was_changed_since(as_manager: Client, buyer: User) -> None:
+    save(as_manager, buyer, email="old@example.com")
+    of_customer, of_account = (shown_on(as_manager, page(buyer)) for page in (customer_page, admin_page))
+    save(as_manager, buyer, email="new@example.com", is_active="")
+    save(as_manager, buyer, email="old@example.com", first_name="Wei", **of_customer)
+    assert (buyer.email, buyer.is_active, buyer.first_name) == ("new@example.com", False, "Wei")
+    assert EmailAddress.objects.get().email == "new@example.com"
+    sent = {"username": "buyer", "email": "old@example.com", "is_active": "on", "last_name": "Li"}
+    as_manager.post(admin_page(buyer), sent | of_account)
+    buyer.refresh_from_db()
+    assert (buyer.email, buyer.is_active, buyer.last_name) == ("new@example.com", False, "Li")
 
 
 def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buyer: User, item: SaleItem) -> None:
