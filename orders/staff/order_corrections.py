@@ -44,9 +44,6 @@ class OrderAddressForm(StaffAddressForm):
     def __init__(self, order: Order, data: Any = None) -> None:
         address = address_of(order)
         super().__init__(data, initial=as_initial(address))
-        # What the page shows: the buyer may correct it meanwhile, too.
-        self.shown = repr(self.initial)
-        self.fields["shown"] = forms.CharField(required=False, widget=forms.HiddenInput, initial=self.shown)
         for field in self.fields.values():
             if isinstance(field.widget, forms.TextInput):
                 field.widget = UnfoldAdminTextInputWidget(attrs={**field.widget.attrs, "autocomplete": "off"})
@@ -55,15 +52,6 @@ class OrderAddressForm(StaffAddressForm):
         country = cast(forms.ChoiceField, self.fields["country"])
         names = [(code, name) for code, name in country_choices() if allowed is None or code in allowed]
         country.choices = [("", "–"), *names]
-
-    @property
-    def changed_names(self) -> list[str]:
-        """The labels of the fields that say something else than before."""
-        return [
-            str(self.fields[name].label)
-            for name in ADDRESS_FIELDS
-            if self.cleaned_data[name] != self.initial.get(name, "")
-        ]
 
 
 class EmailForm(forms.Form):
@@ -134,10 +122,6 @@ class OrderCorrections(OrderActions):
         if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Delivery address"))
         if names := form.changed_names:
-            if request.POST.get("shown", form.shown) != form.shown:
-                said = _("The address has changed since this page was shown. Here it is as it is now; change it again.")
-                self.message_user(request, said, messages.WARNING)
-                return redirect(request.path)
             if not store_address(order_id=order.pk, values=form.cleaned_data):
                 form.add_error(None, address_kept_text())
                 return self.ask_with_form(request, order, form, title=_("Delivery address"))

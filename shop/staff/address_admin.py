@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -25,6 +26,8 @@ class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
     """The rules of the buyer's own form, with a plain field for each line."""
 
     country = forms.ChoiceField(label=gettext_lazy("Country or region"), widget=UnfoldAdminSelectWidget)
+    # What the page shows: the buyer may correct it meanwhile, too.
+    shown = forms.CharField(required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Address
@@ -32,6 +35,7 @@ class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.initial["shown"] = repr([self.initial.get(name, "") for name in ADDRESS_FIELDS])
         for name in (*PLACES, "postcode"):
             # Which of them is needed depends on the country.
             if name in self.fields:
@@ -46,14 +50,31 @@ class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
             if name not in self.errors:
                 self.add_error(name, error)
         values.update({name: text for name, text in tidied.items() if name not in self.errors})
+        if self.changed_names and self.data.get("shown", self.initial["shown"]) != self.initial["shown"]:
+            # The form shows it as it is now.
+            self.data = self.initial
+            raise ValidationError(
+                _("The address has changed since this page was shown. Here it is as it is now; change it again.")
+            )
         return values
+
+    @property
+    def changed_names(self) -> list[str]:
+        """The labels of the fields that say something else than before."""
+        return [
+            str(self.fields[name].label)
+            for name in ADDRESS_FIELDS
+            if name in self.cleaned_data and self.cleaned_data[name] != self.initial.get(name, "")
+        ]
 
 
 @admin.register(Address)
 class AddressAdmin(StaffAdmin):
     form = StaffAddressForm
     actions = []
-    fields = ADDRESS_FIELDS
+
+    def get_fields(self, request: HttpRequest, obj: Address | None = None) -> list[Any]:
+        return [*ADDRESS_FIELDS, *(["shown"] if self.has_change_permission(request) else [])]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Address]:
         return of_customers(super().get_queryset(request))
@@ -77,9 +98,8 @@ class AddressAdmin(StaffAdmin):
     def save_model(self, request: HttpRequest, obj: Address, form: Any, change: bool) -> None:
         """The history of the customer says which fields, and no address, since it is kept for longer."""
         super().save_model(request, obj, form, change)
-        if form.changed_data:
-            names = _(", ").join(str(form.fields[name].label) for name in form.changed_data)
-            text = _("Delivery address changed: %(fields)s.") % {"fields": names}
+        if form.changed_names:
+            text = _("Delivery address changed: %(fields)s.") % {"fields": _(", ").join(form.changed_names)}
             super().log_change(request, Customer.objects.get(pk=obj.user_id), text)
 
     def log_change(self, request: HttpRequest, obj: Address, message: Any) -> Any:

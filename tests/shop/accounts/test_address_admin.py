@@ -43,6 +43,19 @@ def test_staff_with_the_permission_correct_it_and_the_customers_history_says_so(
     assert "药行街" not in LogEntry.objects.get().change_message
 
 
+def test_what_the_customer_has_changed_since_the_page_was_shown_stays(client: Client, saved: Address) -> None:
+    client.force_login(employee("view_user", "change_address"))
+    old = client.get(admin_page(saved)).context["adminform"].form["shown"].value()
+    Address.objects.update(line1="药行街1号")
+    answer = send(client, saved, phone="13900139000", shown=old)
+    assert "The address has changed since this page was shown." in answer.content.decode()
+    assert (saved.line1, saved.phone) == ("药行街1号", HANGZHOU["phone"])
+    form = answer.context["adminform"].form
+    assert form["line1"].value() == "药行街1号"
+    send(client, saved, line1="药行街1号", phone="13900139000", shown=form["shown"].value())
+    assert saved.phone == "13900139000"
+
+
 def test_the_rules_of_the_country_count(client: Client, saved: Address) -> None:
     client.force_login(employee("view_user", "change_address"))
     answer = send(client, saved, country="US", region="CA", city="San Francisco", postcode="10001", phone="")
