@@ -35,7 +35,9 @@ def strict_env() -> environ.Env:
         if cast is bool and str(env.ENVIRON.get(name, "")).strip().lower() not in ON | OFF:
             raise ImproperlyConfigured(f"{name} must be 1 or 0.")
         try:
-            return read(name, cast, default, parse_default)
+            value = read(name, cast, default, parse_default)
+            # Of a list: people write a space after a comma, and a host or a key with a space is another one.
+            return list(filter(None, map(str.strip, value))) if cast is list else value
         except ValueError:
             raise ImproperlyConfigured(f"{name} must be {EXPECTED.get(cast, 'written otherwise')}.") from None
 

@@ -45,6 +45,12 @@ def test_a_switch_is_read_and_one_that_is_mistyped_is_not_off() -> None:
             strict_env().bool("X", default=False)
 
 
+def test_a_list_may_have_spaces_between_its_words() -> None:
+    with reading("shop.example, localhost ,"):
+        assert strict_env().list("X", default=[]) == ["shop.example", "localhost"]
+    assert strict_env().list("MISSING", default=["en"]) == ["en"]
+
+
 def test_a_number_and_json_that_are_none_are_named_without_a_secret() -> None:
     with reading("many"), pytest.raises(ImproperlyConfigured, match="X .* number"):
         strict_env().int("X", default=8000)
