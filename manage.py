@@ -4,6 +4,7 @@
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import OperationalError
 
@@ -11,6 +12,10 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
     try:
         execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(str(error))
     except OperationalError as error:
         # A statement that PostgreSQL has refused has a code; where it stands is said by the traceback.
         if getattr(error.__cause__, "sqlstate", None) or "--traceback" in sys.argv:

@@ -50,11 +50,10 @@ DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 METRICS_TOKEN: str = env.str("METRICS_TOKEN", default="")
 # What workers and beat touch every five seconds, one file for each process; empty for none.
 HEARTBEAT_FILE: str = env.str("HEARTBEAT_FILE", default="")
-OTEL_EXPORTER_OTLP_ENDPOINT: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
-SENTRY_DSN: str = env.str("SENTRY_DSN", default="")
+OTEL_EXPORTER_OTLP_ENDPOINT: str = typed_readers.http_address(env, "OTEL_EXPORTER_OTLP_ENDPOINT")
+SENTRY_DSN: str = typed_readers.http_address(env, "SENTRY_DSN")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
-# Every price of the shop is in this currency.
 CURRENCY: str = typed_readers.currency(env, "SHOP_CURRENCY", default="CNY")
 # A variant's stock is low at so many available units or fewer, where the variant has no number of its own.
 LOW_STOCK_AT: int = env.int("LOW_STOCK_AT", default=5)
@@ -64,10 +63,11 @@ IMPORT_ROWS_MAX: int = env.int("IMPORT_ROWS_MAX", default=5_000)
 PICTURE_BYTES_MAX: int = env.int("PICTURE_BYTES_MAX", default=10_000_000)
 
 # --- The flash sale ----------------------------------------------------------------------------------------------
-# A pass can be had this long before the opening, so that the opening itself sees only reservations.
-SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
-# A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
-SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# A pass can be had this long before the opening, so that the opening itself sees only reservations. It lives longer.
+SECKILL_PASS_LEAD_SECONDS: int = at_least(0, env, "SECKILL_PASS_LEAD_SECONDS", default=600, why="it is a time")
+SECKILL_PASS_LIFE_SECONDS: int = at_least(
+    SECKILL_PASS_LEAD_SECONDS + 1, env, "SECKILL_PASS_LIFE_SECONDS", default=900, why="it outlives the lead"
+)
 # An order that is written late can be paid for this long from then on, or for the sale's hold where that is shorter.
 SECKILL_PAY_SECONDS_MIN: int = at_least(1, env, "SECKILL_PAY_SECONDS_MIN", default=120, why="paying takes time")
 # While so many reservations of an item are not orders yet, its buyers get `unavailable`: half a minute for the workers.
@@ -147,7 +147,7 @@ EMAIL_HOST, EMAIL_PORT = mail_server["EMAIL_HOST"], mail_server["EMAIL_PORT"]
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_server["EMAIL_HOST_PASSWORD"]
 EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.get("EMAIL_USE_TLS", False), mail_server.get("EMAIL_USE_SSL", False)
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
-EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
+EMAIL_TIMEOUT: int = at_least(1, env, "EMAIL_TIMEOUT", default=5, why="an answer takes time")
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ STORAGES = {
 
 # --- Security ----------------------------------------------------------------------------------------------------
 # How many proxies stand between buyers and the shop, each appending to X-Forwarded-For (shop/http/client_address.py).
-TRUSTED_PROXIES: int = env.int("TRUSTED_PROXIES", default=0)
+TRUSTED_PROXIES: int = at_least(0, env, "TRUSTED_PROXIES", default=0, why="it is a number of proxies")
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS for a day.
 HTTPS: bool = env.bool("HTTPS", default=False)
 refuse_templates(env, https=HTTPS)

@@ -74,7 +74,9 @@ def read_url(url: str, *, setting: str) -> dict[str, Any]:
     """Django's settings of the address. Raises ImproperlyConfigured, with the name of the setting and no password."""
     try:
         if environ.Env.DB_SCHEMES.get(urlsplit(url).scheme) == POSTGRESQL:
-            return dict(environ.Env.db_url_config(url))
+            given = dict(environ.Env.db_url_config(url))
+            if given["NAME"] or "service" in given.get("OPTIONS", {}):
+                return given
     except ValueError:
         # A port that is no number.
         pass

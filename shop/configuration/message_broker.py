@@ -3,7 +3,7 @@
     redis://… and redis+sentinel://…   as for the other stores (shop/configuration/redis_address.py)
     amqp://user:password@host:5672/vhost[;amqp://…]   RabbitMQ, with quorum queues
 
-Any other address goes to Celery as it is.
+The address of another transport of kombu goes to Celery as it is.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from celery.app.defaults import DEFAULTS
 from django.core.exceptions import ImproperlyConfigured
+from kombu.transport import TRANSPORT_ALIASES
 
 from shop.configuration.redis_address import RedisAddress, StoreKind, read_address
 from shop.configuration.store_clients import sentinel_options
@@ -57,7 +58,13 @@ def chosen_settings(url: str, *, task_seconds_max: int) -> dict[str, Any]:
         "socket_keepalive": True,
         "health_check_interval": 10,
     }
-    if scheme.partition("+")[0] not in ("redis", "rediss"):
+    base = scheme.partition("+")[0]
+    if base not in TRANSPORT_ALIASES:
+        raise ImproperlyConfigured(
+            "CELERY_BROKER_URL is not the address of a broker: write redis://…, redis+sentinel://… or "
+            "amqp://user:password@host:5672/vhost."
+        )
+    if base not in ("redis", "rediss"):
         return {"broker_url": url, "broker_transport_options": options}
     address = read_address(url, setting="CELERY_BROKER_URL")
     if address.kind is StoreKind.SENTINEL:

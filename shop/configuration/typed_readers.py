@@ -169,7 +169,7 @@ def hsts(env: environ.Env, *, https: bool) -> tuple[int, bool, bool]:
 
     What a browser has heard cannot be taken back, so the default is a day for this host alone.
     """
-    seconds: int = env.int("HSTS_SECONDS", default=DAY_SECONDS)
+    seconds = at_least(0, env, "HSTS_SECONDS", default=DAY_SECONDS, why="it is a time")
     subdomains: bool = env.bool("HSTS_SUBDOMAINS", default=False)
     preload: bool = env.bool("HSTS_PRELOAD", default=False)
     if preload and not (subdomains and seconds >= YEAR_SECONDS):

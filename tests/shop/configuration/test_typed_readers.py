@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
@@ -68,7 +70,7 @@ def test_a_server_that_cannot_be_read_is_named_without_its_password() -> None:
         ("direct_url", "DIRECT_DATABASE_URL"),
         ("replica_url", "REPLICA_DATABASE_URL"),
     ):
-        for url in ("mysql://u:p@host/shop", "postgres://u:p@host:many/shop", "host/shop"):
+        for url in ("mysql://u:p@host/shop", "postgres://u:p@host:many/shop", "host/shop", "postgres://u:p@host:5432/"):
             with pytest.raises(ImproperlyConfigured, match=rf"^{variable} ") as refusal:
                 databases(**{**ADDRESSES, name: url}, argv=[])
             assert "u:p" not in str(refusal.value)
@@ -79,8 +81,10 @@ def test_a_store_that_cannot_be_read_is_named() -> None:
         redis_cache("http://store", timeout_seconds=1, setting="SECKILL_REDIS_URL")
     with pytest.raises(ImproperlyConfigured, match=r"^REDIS_URL "):
         refuse_cluster("redis://store:many", setting="REDIS_URL")
-    with pytest.raises(ImproperlyConfigured, match=r"^CELERY_BROKER_URL "):
-        broker_settings("redis://broker:many", task_seconds_max=60)
+    for url in ("redis://broker:many", "broker:5672", "http://user:secret@broker/"):
+        with pytest.raises(ImproperlyConfigured, match=r"^CELERY_BROKER_URL ") as refusal:
+            broker_settings(url, task_seconds_max=60)
+        assert "secret" not in str(refusal.value)
 
 
 def test_a_zone_is_read_as_it_is_written_and_one_that_does_not_exist_is_named() -> None:
@@ -98,8 +102,21 @@ def test_a_log_level_that_does_not_exist_is_named() -> None:
 
 
 def test_a_process_does_not_start_with_one() -> None:
-    with pytest.raises(ImproperlyConfigured, match="TRUSTED_PROXIES"):
-        settings_of({**os.environ, "TRUSTED_PROXIES": "one"})
+    for name, text in (
+        ("TRUSTED_PROXIES", "one"),
+        ("TRUSTED_PROXIES", "-1"),
+        ("EMAIL_TIMEOUT", "0"),
+        ("HSTS_SECONDS", "-1"),
+        # A pass of the first moment would end before the opening.
+        ("SECKILL_PASS_LIFE_SECONDS", "600"),
+        ("SENTRY_DSN", "errors.example/1"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
+    ):
+        with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
+            settings_of({**os.environ, name: text})
+    command = [sys.executable, "manage.py", "sale_audit"]
+    done = subprocess.run(command, env={**os.environ, "TRUSTED_PROXIES": "one"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "TRUSTED_PROXIES must be a whole number.\n")
 
 
 def test_hsts_is_for_a_day_and_this_host_unless_more_is_chosen() -> None:
