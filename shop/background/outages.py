@@ -4,9 +4,10 @@ Sweeps come again every second. A traceback for each of them filled hundreds of 
 """
 
 import structlog
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django_redis.exceptions import ConnectionInterrupted
 from kombu.exceptions import OperationalError as BrokerAway
+from psycopg.errors import UndefinedColumn, UndefinedTable
 from redis.exceptions import RedisError
 
 log = structlog.get_logger(__name__)
@@ -39,3 +40,10 @@ def go_on(work: str) -> None:
     """Note that the work was done."""
     if _waiting.pop(work, None):
         log.warning("work_goes_on", work=work)
+
+
+def database_failed(error: DatabaseError) -> str:
+    """What a command says that could not read PostgreSQL: it does not answer, or nobody has migrated it yet."""
+    if isinstance(error.__cause__, UndefinedTable | UndefinedColumn):
+        return f"PostgreSQL lacks tables of this release, run `manage.py migrate` first: {one_line(error)}"
+    return f"PostgreSQL does not answer: {one_line(error)}"

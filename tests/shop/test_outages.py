@@ -57,3 +57,19 @@ def test_a_command_without_its_database_says_so_in_a_line() -> None:
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert done.stderr.startswith("PostgreSQL does not answer: connection failed")
+
+
+def test_a_command_before_the_migrations_says_so_in_a_line() -> None:
+    """And an audit does not end as one that found differences."""
+    empty = urlsplit(settings.DATABASE_URL)._replace(path="/postgres").geturl()
+    for command, code in (("staff_roles", 1), ("sale_audit", 2)):
+        done = subprocess.run(
+            [sys.executable, "manage.py", command, "--skip-checks"],
+            env={**os.environ, "DATABASE_URL": empty},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == code, done.stderr
+        assert "PostgreSQL lacks tables of this release, run `manage.py migrate` first: " in done.stderr
+        assert "Traceback" not in done.stderr

@@ -21,6 +21,7 @@ from rich.table import Table
 from orders.repair.audit import PATIENCE_SECONDS, Audit, audit
 from seckill.models import SaleItem, movable_items
 from seckill.store.client import StoreUnreachable
+from shop.background.outages import database_failed, one_line
 
 FIGURES = ("left", "held", "sold", "on_the_way", "settling", "issued", "quantity")
 COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "differ")
@@ -79,9 +80,9 @@ def add_items(parser: ArgumentParser) -> None:
 
 def away(error: StoreUnreachable | DatabaseError) -> str:
     """A sentence about the server that did not answer."""
-    server = "The reservation store" if isinstance(error, StoreUnreachable) else "PostgreSQL"
-    cause = " ".join(str(error).split())
-    return f"{server} does not answer: {cause}{'' if cause.endswith(('.', '?')) else '.'}"
+    away = f"The reservation store does not answer: {one_line(error)}"
+    text = away if isinstance(error, StoreUnreachable) else database_failed(error)
+    return f"{text}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 def verdict_on(audits: Sequence[Audit]) -> str:

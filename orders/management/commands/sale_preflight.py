@@ -17,7 +17,7 @@ from orders.preflight.finding import Finding, Verdict
 from orders.preflight.preflight import preflight
 from orders.preflight.trial_mail import ask_for_mail, last_trial
 from seckill.models import Sale
-from shop.background.outages import AWAY, one_line
+from shop.background.outages import AWAY, database_failed, one_line
 
 STOP_MARK = ("✗", "red")
 # The exit code is for real shops, where nothing is left for later.
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         try:
             sale = Sale.objects.filter(pk=options["sale"]).first()
         except DatabaseError as error:
-            raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
+            raise CommandError(database_failed(error), returncode=2) from None
         if sale is None:
             raise CommandError(f"No such sale: {options['sale']}.", returncode=2)
         if options["mail_to"]:

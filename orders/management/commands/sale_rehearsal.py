@@ -15,7 +15,7 @@ from orders.preflight.rehearsal_verdict import ENDINGS, findings_of, worst_of
 from orders.rehearsal.plan import BUYERS_MAX, BUYERS_MIN, Refused, usual_buyers
 from orders.rehearsal.running import run, start
 from seckill.models import Sale
-from shop.background.outages import one_line
+from shop.background.outages import database_failed
 from shop.languages.kept_texts import in_readers_language
 
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             run(rehearsal, show=self.show_stage)
             rehearsal.refresh_from_db()
         except DatabaseError as error:
-            raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
+            raise CommandError(database_failed(error), returncode=2) from None
         except Rehearsal.DoesNotExist:
             raise CommandError("The sale was deleted during the rehearsal.", returncode=2) from None
         if rehearsal.report is None:

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from orders.repair.stock_audit import audit_stock
+from shop.background.outages import database_failed
 
 
 class Command(BaseCommand):
@@ -22,7 +23,7 @@ class Command(BaseCommand):
         try:
             audit = audit_stock()
         except DatabaseError as error:
-            raise CommandError(f"Not checked. PostgreSQL does not answer: {error}", returncode=2) from None
+            raise CommandError(f"Not checked. {database_failed(error)}", returncode=2) from None
         for difference in audit.differences:
             self.stdout.write(str(difference))
         variants = f"{audit.variants} variant{'' if audit.variants == 1 else 's'}"

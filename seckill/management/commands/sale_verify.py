@@ -14,7 +14,7 @@ from django.db import DatabaseError
 
 from seckill.draw.verification import faults_of_file, faults_of_rows
 from seckill.models import Draw
-from shop.background.outages import one_line
+from shop.background.outages import database_failed
 
 
 class Command(BaseCommand):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 raise CommandError("This sale has no draw that was carried out.", returncode=2)
             faults = faults_of_rows(draw)
         except DatabaseError as error:
-            raise CommandError(f"PostgreSQL does not answer: {one_line(error)}", returncode=2) from None
+            raise CommandError(database_failed(error), returncode=2) from None
         if options["file"]:
             try:
                 faults += faults_of_file(draw, json.loads(options["file"].read_text()))

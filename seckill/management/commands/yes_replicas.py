@@ -11,6 +11,7 @@ from seckill.changes.replica_choice import choose
 from seckill.store.client import StoreUnreachable
 from seckill.store.durability import outdated_choice, weaknesses_of_store
 from seckill.store.yes_replicas import yes_replicas_now
+from shop.background.outages import database_failed
 
 
 class Command(BaseCommand):
@@ -36,7 +37,7 @@ class Command(BaseCommand):
             except ValidationError as error:
                 raise CommandError(" ".join(error.messages)) from None
             except DatabaseError as error:
-                raise CommandError(f"Not chosen. PostgreSQL does not answer: {error}", returncode=2) from None
+                raise CommandError(f"Not chosen. {database_failed(error)}", returncode=2) from None
         self.stdout.write(f"A yes waits for {yes_replicas_now()} replicas.")
         try:
             weaknesses = weaknesses_of_store()
