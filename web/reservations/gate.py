@@ -3,7 +3,7 @@
 It answers byte for byte as the views would: bodies come from the functions of the views, headers and language from real
 answers of the views (web/reservations/headers.py).
 
-Where the gate is not certain, it returns None, and a view answers.
+Where the gate is not certain, it returns None: the store or a view is asked.
 """
 
 import json
