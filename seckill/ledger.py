@@ -37,7 +37,7 @@ from seckill.store.keys import keys_of
 from seckill.store.pipeline.asking import Pipelines
 from shop.configuration.quick_setting import setting
 
-# What stands where units are left, if there is no end of them.
+# How the scripts answer `left` of an unlimited item.
 UNLIMITED = ("", b"")
 
 

@@ -2,8 +2,8 @@
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Searches and large files, which anybody may ask for in any number, and sign-ins, which take a core for a fifth of a
-second, have small lanes, and health checks one of their own.
+Searches and large files, which anybody may ask for in any number, and sign-ins, which take a core for 20 ms, have
+small lanes, and health checks one of their own.
 """
 
 import asyncio

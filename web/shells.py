@@ -35,8 +35,8 @@ FRESH_SECONDS = 1.0
 # While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
 # Answers of the API, which say the time, the phase of a sale and the stock, are never served older.
 STILL_GOOD_SECONDS = 2.0
-# How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none. A page that
-# nobody has asked for in UNASKED_SECONDS is old for that reason, and not because nobody can look: it is as none.
+# How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none. A last one
+# that nobody has asked for in UNASKED_SECONDS does not count: it is old, though Django could render it.
 WAIT_SECONDS = 0.5
 FIRST_WAIT_SECONDS = 2.0
 UNASKED_SECONDS = 10.0

@@ -11,7 +11,7 @@ from granian.rsgi import Scope
 REPEATED = " repeated"
 # Headers that come in several fields from HTTP/2 (RFC 9113, 8.2.3) and from HAProxy behind a CDN; and what joins them.
 IN_PARTS = {"cookie": "; ", "x-forwarded-for": ","}
-# Without these a call is another one: of nobody, or from the address of the proxy. Of a header in several fields only
+# Without these a call would count as nobody's, or as one from the proxy's address. Of a header in several fields only
 # the first can be judged: a proxy that appends to the last one must refuse those that are not ASCII, or join them all.
 NEEDED = ("cookie", "authorization", "x-forwarded-for")
 # Status, headers and body.
@@ -69,7 +69,7 @@ def is_readable(scope: Scope) -> bool:
     """Whether the views get the headers that they need. granian leaves out those with bytes that are not ASCII.
 
     Calls with a pass that are answered before Django do not need it: the pass says who the buyer is.
-    Under HTTP/2 each cookie has a field of its own, so the others are there, which is what Django makes of them too.
+    Under HTTP/2 each cookie has a field of its own: the others are there, and Django uses them.
     """
     given = scope.headers
     lost = [name for name in NEEDED if given.get(name) is None and name in given]

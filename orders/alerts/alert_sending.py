@@ -69,7 +69,7 @@ def mail_of(message: AlertMessage) -> EmailMultiAlternatives:
 
 
 def send_to_chat(message: AlertMessage) -> bool:
-    """False if the chat did not take it: others would meet the same."""
+    """False if the chat did not take it: the other messages would fail too."""
     if not settings.ALERT_WEBHOOK_URL:
         update(message, next_attempt_at=None, last_error="switched off")
         return True

@@ -179,9 +179,9 @@ KEPT_SECONDS = 1800
 
 
 def keep_typed(holder: Holder, values: dict[str, Any]) -> None:
-    """For a while: the stock has changed, and they change their cart first. Without the cache server they type again.
+    """Keep the entries of the form, since buyers change their cart first when the stock has changed.
 
-    It belongs to the cart: an account that signs in with a guest's cart does not get what the guest typed.
+    Without the cache server they type again. An account that signs in with a guest's cart does not get the guest's.
     """
     try:
         cache.set(key_of(holder), values, KEPT_SECONDS)

@@ -29,10 +29,11 @@ FOR_INFORMATION = {
 
 
 def give_reason(order: Order, reason: Attention, *, since: datetime | None = None) -> None:
-    """Staff may want to look at the order, unless they must act on it already. It is a new event, or is so `since`.
+    """List the order for this reason, unless it is listed for one that staff must act on.
 
-    A refund that fails goes first: the former reason comes back when it is done. A lost payment stays, since the
-    store's holds are repaired by it; the refund that fails is listed again with its next attempt.
+    `since` is when the reason began, None for a new event: a reason that staff have resolved after that is not listed.
+    A refund that fails takes the place of another reason, which comes back when the refund is done. It does not take
+    that of a lost payment, by which the store's holds are repaired; its next attempt lists it again.
     """
     if since is not None and since <= resolved_at(order, reason):
         return
@@ -48,7 +49,7 @@ def payment_came(order: Order, payment: Payment, *, is_right: bool) -> None:
 
 
 def is_over(order: Order, reason: Attention) -> None:
-    """The reason is no more: no refund of the order fails, or all that was unreported has gone back."""
+    """The reason no longer holds: no refund of the order fails, or all that was unreported has gone back."""
     listed = Order.objects.filter(pk=order.pk, attention=reason)
     listed.update(attention=next(reasons_from_rows(order), ""))
 
@@ -56,8 +57,8 @@ def is_over(order: Order, reason: Attention) -> None:
 def resolve(order: Order) -> bool:
     """Staff have dealt with the order's reason. False if it has another one meanwhile, which stays.
 
-    The next thing to act on is listed then, unless the reason was for information: such a one hides nothing. An
-    unreported payment is waited for no longer. Its event still counts if it comes after all.
+    The next thing to act on is listed then, unless the reason was for information, which hides none. An unreported
+    payment is waited for no longer. Its event still counts if it comes after all.
     """
     with transaction.atomic():
         locked = Order.objects.select_for_update().get(pk=order.pk)
@@ -104,9 +105,9 @@ def reasons_from_rows(order: Order, *, but_for: Payment | None = None) -> Iterat
 
 
 def is_told_refund(event: PaymentEvent, payment: Payment) -> bool:
-    """Whether it is of the refund of all that staff were told to make of an unreported payment. If it fails, it is not.
+    """Whether the event reports the refund that staff were told to make, of all of an unreported payment.
 
-    They may make it in steps: the last one tells the sum.
+    False if it reports a failure. Staff may refund in several steps: the event of the last one has the whole sum.
     """
     if not payment.never_reported or event.kind == "refund_failed":
         return False

@@ -151,7 +151,7 @@ def tracking(mail: Mail) -> MailText | None:
 
 
 def units_came(mail: Mail) -> MailText | None:
-    """The buyer waits for this one somewhere else, and has until the deadline."""
+    """The buyer waited in line, has perhaps left the page, and can pay until the deadline."""
     order = mail.order
     if order.status != OrderStatus.AWAITING_PAYMENT:
         return None

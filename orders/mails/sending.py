@@ -214,7 +214,7 @@ def update_mail(mail: Mail, **changes: Any) -> None:
 
 
 def row_of(mail: Mail) -> QuerySet[Mail]:
-    """Its row, as long as it is as this worker claimed it. One that was queued again meanwhile is still to be sent."""
+    """The mail's row, if nobody has changed it since this worker claimed it: a mail that was queued again is still due."""
     return Mail.objects.filter(pk=mail.pk, sent_at=None, next_attempt_at=mail.next_attempt_at)
 
 

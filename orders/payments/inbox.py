@@ -185,7 +185,7 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
             return EventOutcome.WAITING
         return note_applied(row, EventOutcome.NOTHING)
     order = Order.objects.select_for_update().get(pk=known.order_id)
-    # Read again after locking the order: whoever changes a payment locks its order first.
+    # Read again after locking the order: each change of a payment locks its order first.
     payment = Payment.objects.get(pk=row.payment_id)
     outcome = EventOutcome.NOTHING
     if payment.provider != row.provider:
@@ -222,9 +222,9 @@ def note_applied(row: PaymentEvent, outcome: EventOutcome) -> EventOutcome:
 
 
 def give_up(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
-    """No capture has come for a refund: a person has to find out why. Another thing that they have to do is kept.
+    """No capture has come for a refund: staff have to find out why. Another reason that they must act on stays.
 
-    If they have dealt with an unreported payment, they were told to refund it. That this has failed is new to them.
+    Staff who have resolved an unreported payment were told to refund it, so only a failure of that refund is listed.
     """
     if is_told_refund(row, payment):
         is_over(order, Attention.REFUND_WITHOUT_PAYMENT)

@@ -202,8 +202,8 @@ def close(*, order: Order, payment: Payment) -> None:
 def another_fails(order: Order) -> bool:
     """Whether a person must act on a refund of the order: it fails, or it failed for good and part of the money stays.
 
-    Attempts alone tell nothing: each question about a refund that the provider has accepted is one. What staff have
-    resolved, they need not act on again.
+    The number of attempts alone does not say so: each question about a refund that the provider has accepted is one.
+    False for what staff have resolved.
     """
     fails = Q(attempts__gte=ATTEMPTS_BEFORE_ATTENTION) | Q(payment__status=Payment.Status.REFUND_DUE)
     to_do = Q(fails, status=Refund.Status.DUE) & ~Q(last_error="")

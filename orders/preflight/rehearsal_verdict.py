@@ -20,7 +20,7 @@ from shop.languages.kept_texts import Text
 NOTICED_MS, BROKEN_MS = 1_000, 5_000
 # Of all buyers. A few who must ask again belong to a crowd; more would be seen.
 FAILED_SHARE_MAX = 0.01
-# After the last answer. Buyers can pay only then; a page waits for it with an open eye.
+# From the last answer to the last order. Buyers can pay only then, and their pages wait for it.
 WRITE_SECONDS_GOOD = 10.0
 # Promise P5: no units stay stuck for longer.
 RETURN_SECONDS_MAX = 60.0

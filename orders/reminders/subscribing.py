@@ -36,7 +36,7 @@ CONFIRM_SALT = "orders.reminders.confirm"
 STOP_SALT = "orders.reminders.stop"
 # A link that nobody has pressed by then is dead, and its row is removed.
 CONFIRM_WITHIN = timedelta(days=2)
-# That one address has confirmed. Others count by the questions that were sent: each such row had one.
+# For one address, of those it has confirmed. The others are bounded by the questions sent: each of them had one.
 REMINDERS_MAX = 50
 
 

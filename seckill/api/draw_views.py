@@ -1,4 +1,4 @@
-"""Draws over HTTP: entering one, hearing what came of it, and what everybody may read to recompute it."""
+"""Draws over HTTP: entering one, its result, and the file with which anybody can recompute it."""
 
 from typing import Any, cast
 

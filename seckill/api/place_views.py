@@ -104,7 +104,7 @@ class PlaceView(JsonAPIView):
     def post(self, request: Request, sale_id: int) -> HttpResponse:
         """Join. Each account has one place: a second call, or another tab, hears the same one.
 
-        A place token of before brings the place back, should the shop have lost it. The rules of the sale are for
+        An earlier place token brings the place back, if the shop has lost it. The rules of the sale are for
         accounts without a place.
         """
         body = PlaceRequestSerializer(data=request.data)

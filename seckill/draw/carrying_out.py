@@ -193,8 +193,8 @@ def reserve_for_winners(item_id: int) -> int:
 def reserve_batch(batch: Sequence[DrawEntry]) -> dict[int, Outcome]:
     """The store's answer for each entry, up to the first that says that the store or the sale is not ready.
 
-    The store names a pause before the end, and a paused sale that is over is `closed` here. That it is over is read
-    first: an entry without a hold after that gets none any more.
+    The store answers `paused` also after the end; then the answer here is `closed`. Whether the sale is over is read
+    first: an entry that has no hold after that gets none.
     """
     outcomes: dict[int, Outcome] = {}
     figures = ledger.read(item_id=batch[0].item_id)

@@ -47,7 +47,7 @@ return lets_in
 
 
 def let_in(*, sale_id: int, places: Mapping[str, int], buyer_id: int, keep_seconds: int) -> bool:
-    """Whether the account is one of the first of each of its places: networks and devices, each with its bound.
+    """Whether each place of the account, its network and its device, is still below its bound, or has it already.
 
     An account that one of them refuses is counted in none.
     """

@@ -46,7 +46,7 @@ class Condition(StrEnum):
     VERIFIED = "verified"
 
 
-# Of no item it is known which server's reservations PostgreSQL accepts.
+# For callers who do not know which server's reservations PostgreSQL accepts.
 NONE_ACCEPTED: Mapping[int, str] = {}
 # Enough that few buyers share a group, and small beside a worker's memory.
 BUYER_GROUPS = 1 << 14

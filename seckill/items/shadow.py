@@ -31,7 +31,7 @@ def parts_of(item_id: int) -> tuple[int, int]:
 
 
 def expire_in(seconds: int, *, item_id: int) -> None:
-    """Let all keys of the shadow go by themselves after this time. Keys that are made later are not meant."""
+    """Let the keys that the shadow has now expire after this time."""
 
     def expire(client: Any) -> None:
         pipeline = client.pipeline(transaction=False)

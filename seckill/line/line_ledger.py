@@ -17,7 +17,7 @@ from seckill.store import scripts
 from seckill.store.client import ask, ask_for_each
 from seckill.store.keys import keys_of
 
-# For so many units one can wait: hand_on.lua looks at as many parts of the line.
+# The most units that a buyer can wait for: hand_on.lua looks at the part of the line for each number of units.
 WAITING_UNITS_MAX = 10
 # A place takes the store some 250 bytes.
 PLACES_MAX = 100_000

@@ -278,7 +278,7 @@ def failure_of(error: RedisError, *, client: Redis) -> StoreUnreachable:
 def leave_former_primary(error: RedisError, *, client: Redis) -> bool:
     """Whether the server may not be the primary any more, after closing the connections to it.
 
-    It was demoted, or is cut off from its replicas, and its connections live on. New ones find the primary of now.
+    It was demoted, or is cut off from its replicas, and its connections live on. New ones find the present primary.
     """
     is_replica = isinstance(error, ReadOnlyError | MasterDownError)
     if not is_replica and not (cause_of(error) is Cause.REPLICAS and _is_due(client)):

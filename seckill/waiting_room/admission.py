@@ -85,7 +85,7 @@ def move_room(sale: Sale, *, backlog: int) -> int:
 
 
 def terms_of(sale: Sale, *, reservations: int) -> Terms:
-    """The room's terms, with the counts that PostgreSQL has noted. Its holders bring the arrivals back."""
+    """The room's terms, with the counts that PostgreSQL has noted. People bring their arrivals back themselves."""
     noted = sale.waiting_room
     key = bytes.fromhex(noted.key)
     return Terms(

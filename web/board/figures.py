@@ -141,7 +141,7 @@ class Board:
         return self._body
 
     def _take_shared(self) -> bool:
-        """Whether another process has made a fresh answer, which is this one's now."""
+        """Take over a fresh answer of another process. False if there is none."""
         if not self._cache.is_up:
             return False
         sale_id = self._sale_id

@@ -129,7 +129,7 @@ class Gate:
         return kept[1]
 
     def answer(self, call: OrdinaryCall) -> RawAnswer | None:
-        """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
+        """The answer, or None if the store or a view must be asked; then tell the gate by `learn` what they said."""
         known = self._views.find(call.context)
         if known is None:
             return None

@@ -8,9 +8,9 @@ numbered by the counter `reservations`; a gap shows that one is missing, and the
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
-# Half of an id, random but for two bits. If two ids have the same half, the view decides about the pass.
+# Half of an id, random but for two bits. If two ids have the same half, the script decides.
 MASK = 2**64 - 1
-# An id takes some 80 bytes here. For an item with more reservations, the view decides.
+# An id takes some 80 bytes here. For an item with more reservations, the script decides.
 RESERVATIONS_MAX = 2_000_000
 # How many entries of the list are fetched: one while none is added, a few while none is missing, or all (reserve.lua
 # keeps 128 to 191).

@@ -137,7 +137,7 @@ class Snapshots:
             started_s, worked_s = self.clock_s(), time.thread_time()
             try:
                 self.refresh(item_ids)
-                # With very many items, calls of buyers still get half of the process, and views decide more of them.
+                # With very many items, calls of buyers still get half of the process, and the script decides more.
                 worked_seconds = time.thread_time() - worked_s
                 pause_seconds = max(INTERVAL_SECONDS - (self.clock_s() - started_s), worked_seconds)
             except StoreUnreachable:

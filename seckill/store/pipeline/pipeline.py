@@ -174,7 +174,7 @@ class Pipeline:
             self._flush_soon()
 
     def retire(self) -> None:
-        """Send nothing more over this connection. The next one asks for the primary of then."""
+        """Send nothing more over this connection. The next one asks again which server is the primary."""
         if self._link:
             link, self._link = self._link, None
             self._old_links.add(link)
