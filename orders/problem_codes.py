@@ -65,7 +65,7 @@ PROBLEMS = [
     Explained(
         "guests_wait",
         409,
-        _("Unpaid orders of guests hold as much as they may: of a network, or of a product."),
+        _("Unpaid orders of guests, of this network or of a product, hold as many units as they may."),
         _("Sign in and check out again, or wait as many seconds as Retry-After says."),
     ),
     # The receipt of a reservation
@@ -99,7 +99,7 @@ PROBLEMS = [
     Explained(
         "delivery_missing",
         409,
-        _("An order of a flash sale, of which nobody has said yet how it is sent."),
+        _("For this order of a flash sale, no way of sending is chosen yet."),
         _("Send PUT /api/v1/orders/{number}/shipping-address/ with a shipping_method, then repeat the call."),
     ),
     Explained(
@@ -137,7 +137,7 @@ PROBLEMS = [
     Explained(
         "too_many_reminders",
         409,
-        _("The account waits for as many reminders as one may."),
+        _("The account has as many reminders as one account may have."),
         _("Ask the buyer to delete one: DELETE /api/v1/reminders/."),
     ),
     # The webhook

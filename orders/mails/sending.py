@@ -214,7 +214,7 @@ def update_mail(mail: Mail, **changes: Any) -> None:
 
 
 def row_of(mail: Mail) -> QuerySet[Mail]:
-    """The mail's row, if nobody has changed it since this worker claimed it: a mail that was queued again is still due."""
+    """The mail's row, if nobody has changed it since this worker claimed it: one that was queued again is still due."""
     return Mail.objects.filter(pk=mail.pk, sent_at=None, next_attempt_at=mail.next_attempt_at)
 
 

@@ -129,7 +129,7 @@ def look_at_stock(sale: Sale) -> Iterator[Finding]:
             differing += 1
             yield stop(
                 _("Both stores differ about “%(item)s”: %(count)s problems."),
-                _("`manage.py sale_audit %(id)s` names them; docs/reliability.md says what to do."),
+                _("`manage.py sale_audit %(id)s` names them; what to do: StampedeStoresDisagree in docs/runbook.md."),
                 item=item,
                 count=comparison.problem_count,
                 id=item.pk,

@@ -72,7 +72,7 @@ class ShipmentTable(Table):
             return
         said = shipment_in(row)
         if self.said.setdefault(code, said) != said:
-            raise ValidationError(_("This order stands in the table before, with another carrier or tracking number."))
+            raise ValidationError(_("An earlier line has this order with another carrier or tracking number."))
 
     def skip_row(self, instance: Order, original: Any, row: Any, import_validation_errors: Any = None) -> bool:
         # Another line of an order says the same.

@@ -64,7 +64,7 @@ PROBLEMS = [
     Explained(
         "too_many_accounts",
         403,
-        _("As many accounts as may have had passes of this sale from this network or device."),
+        _("No more accounts of this network or device get passes of this sale."),
         STOP,
     ),
     Explained(

@@ -18,12 +18,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='historicalsale',
             name='accounts_per_device',
-            field=models.PositiveIntegerField(blank=True, help_text='As many accounts of one browser can reserve. Empty: no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one device'),
+            field=models.PositiveIntegerField(blank=True, help_text='The most accounts of one browser that can reserve. Empty: no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one device'),
         ),
         migrations.AddField(
             model_name='historicalsale',
             name='accounts_per_network',
-            field=models.PositiveIntegerField(blank=True, help_text='As many accounts of one internet connection can reserve. Empty: no limit. Offices share one.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one network'),
+            field=models.PositiveIntegerField(blank=True, help_text='The most accounts of one internet connection that can reserve. Empty: no limit. Offices share one.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one network'),
         ),
         migrations.AddField(
             model_name='historicalsale',
@@ -53,12 +53,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='sale',
             name='accounts_per_device',
-            field=models.PositiveIntegerField(blank=True, help_text='As many accounts of one browser can reserve. Empty: no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one device'),
+            field=models.PositiveIntegerField(blank=True, help_text='The most accounts of one browser that can reserve. Empty: no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one device'),
         ),
         migrations.AddField(
             model_name='sale',
             name='accounts_per_network',
-            field=models.PositiveIntegerField(blank=True, help_text='As many accounts of one internet connection can reserve. Empty: no limit. Offices share one.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one network'),
+            field=models.PositiveIntegerField(blank=True, help_text='The most accounts of one internet connection that can reserve. Empty: no limit. Offices share one.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='accounts of one network'),
         ),
         migrations.AddField(
             model_name='sale',

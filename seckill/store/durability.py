@@ -337,9 +337,9 @@ def weaknesses_of_choice() -> list[Weakness]:
     delays = [int(sentinel["down-after-milliseconds"]) for sentinel in sentinel_settings()]
     if delays and min(delays) < DOWN_AFTER_MS_MIN:
         text = _(
-            "A yes waits for some of the replicas, so the sentinels must choose the one that has it, and so soon they "
-            "may know too little of them (down-after-milliseconds is %(value)d). Set it to %(needed)d or more on each "
-            "sentinel, or let a yes wait for all replicas."
+            "A yes waits for some of the replicas, so the sentinels must choose one that has it. They may choose by "
+            "old figures, since down-after-milliseconds is %(value)d. Set it to %(needed)d or more on each sentinel, "
+            "or let a yes wait for all replicas."
         ) % {"value": min(delays), "needed": DOWN_AFTER_MS_MIN}
         found.append(Weakness(setting="down-after-milliseconds", value=str(min(delays)), text=text))
     return found

@@ -40,14 +40,16 @@ class GuardFields(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("As many accounts of one internet connection can reserve. Empty: no limit. Offices share one."),
+        help_text=_(
+            "The most accounts of one internet connection that can reserve. Empty: no limit. Offices share one."
+        ),
     )
     accounts_per_device = models.PositiveIntegerField(
         _("accounts of one device"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("As many accounts of one browser can reserve. Empty: no limit."),
+        help_text=_("The most accounts of one browser that can reserve. Empty: no limit."),
     )
     one_per_address = models.BooleanField(
         _("one purchase for each delivery address"),
