@@ -1,6 +1,6 @@
 """The check of a user name and a password, for the API, the web and the admin. Limited before a password is hashed.
 
-A check of a password takes a core for a tenth of a second, so unlimited attempts would stop the shop, not only guess.
+A check of a password takes a core for some 20 ms, so unlimited attempts would stop the shop, not only guess.
 """
 
 import hashlib
