@@ -30,7 +30,7 @@ local grace_ms, decide_ms = tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
--- Once people were late when their places lapsed: two fields have their names from then.
+-- Two fields have the names of an earlier rule, by which people were late when their places lapsed.
 local opens_ms, arrivals, early, called, admitted, next_ms, lapsed, late_steps, late_admitted, late_reservations =
   unpack(redis.call('HMGET', room, 'opens_ms', 'arrivals', 'early', 'called', 'admitted', 'next_ms',
     'lapsed', 'late_steps', 'lapsed_admitted', 'lapsed_reservations'))
