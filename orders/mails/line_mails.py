@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from orders.mails.sending import ATTEMPTS_MAX, NO_ADDRESS, text_of
+from orders.mails.sending import ATTEMPTS_MAX, NO_ADDRESS, TOO_MANY, text_of
 from orders.models import LineMail, Mail
 from seckill import ledger
 from seckill.draw.draw_answers import no_units_text
@@ -27,6 +27,7 @@ from seckill.line.line_ledger import portion_of_places
 from seckill.line.waiting_list import ended_lines
 from seckill.models import DrawEntry, SaleItem
 from seckill.phase import Phase
+from shop.accounts.limits import may_get_mail
 from shop.accounts.mail_texts import AccountMailText, message_from
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
@@ -88,6 +89,10 @@ def claim_next() -> LineMail | None:
 def deliver(mail: LineMail, server: Any) -> Delivery:
     if not (mail.buyer.email and mail.buyer.is_active):
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
+        return Delivery.NOT_SENT
+    # A script's thousand accounts may all have the address of one stranger.
+    if not may_get_mail(mail.buyer.email, user=mail.buyer, is_former=False):
+        update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
         return Delivery.NOT_SENT
     message = message_to(mail)
     if message is None:

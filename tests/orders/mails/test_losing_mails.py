@@ -14,6 +14,7 @@ from seckill.models import Draw, DrawEntry, SaleItem
 from seckill.passes.passes import new_reservation_id
 from shop.languages.buyer_language import store_language
 from shop.models import AccountMail, Product
+from tests.steps.accounts import confirmed
 from tests.steps.at_once import at_once
 from tests.steps.buying import new_buyers
 from tests.steps.drawing import make_draw
@@ -116,6 +117,14 @@ def test_each_loser_is_told_once_and_people_without_an_address_hold_up_no_others
     DrawEntry.objects.update(told_at=None)
     tell_losers()
     assert send_mails() == 0
+
+
+def test_a_stranger_whose_address_many_accounts_have_gets_few(item: SaleItem) -> None:
+    people = losers(item, 13)
+    User.objects.update(email="stranger@example.com")
+    confirmed(people[-1], "stranger@example.com")
+    tell_losers()
+    assert send_mails() == 11
 
 
 def test_sweeps_at_once_queue_one_mail_for_each(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
