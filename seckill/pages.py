@@ -135,11 +135,12 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
     if item.sale.has_draw:
         return redirect("draw-entry", item.sale_id)
+    now = timezone.now()
     if request.method != "POST":
-        if must_wait(item.sale, account_id=cast(int, request.user.pk)):
+        if must_wait(item.sale, account_id=cast(int, request.user.pk), now=now):
             return redirect("queue", item.sale_id)
         try:
-            return show_item(request, item)
+            return show_item(request, item, now=now)
         except HoldsUnpaid as error:
             return page_or_problem(request, **unpaid_too_often(error.retry_after_seconds))
         except GuardRefused as error:
@@ -167,12 +168,12 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
             return redirect("reservation", answer.reservation_id)
         messages.error(request, join_refusal_text(answer))
         is_unknown = answer.word is Joined.UNAVAILABLE
-        return show_item(request, item, same_pass=pass_text, units=units) if is_unknown else back
+        return show_item(request, item, now=now, same_pass=pass_text, units=units) if is_unknown else back
     reservation = reserve_units(pass_=pass_, units=units)
     if reservation.outcome not in ACCEPTED:
         messages.error(request, refusal_text(reservation))
         is_unknown = reservation.outcome is Outcome.UNAVAILABLE
-        return show_item(request, item, same_pass=pass_text, units=units) if is_unknown else back
+        return show_item(request, item, now=now, same_pass=pass_text, units=units) if is_unknown else back
     receipt = receipts.issue(pass_=pass_, reservation_id=pass_.reservation_text, reservation=reservation)
     return HttpResponseRedirect(
         f"{reverse('reservation', args=[pass_.reservation_id])}?{urlencode({'receipt': receipt})}"
@@ -196,19 +197,23 @@ def join_refusal_text(answer: JoinAnswer) -> str:
     return _("%(title)s. %(detail)s") % {"title": title, "detail": detail}
 
 
-def must_wait(sale: Sale, *, account_id: int) -> bool:
-    """Whether the sale has a waiting room, from which the buyer was not called."""
-    if not sale.has_room or sale.why_no_pass(timezone.now()):
+def must_wait(sale: Sale, *, account_id: int, now: datetime) -> bool:
+    """Whether the sale has a waiting room, from which the buyer was not called.
+
+    `now` is that of the page: at a later moment it could have a pass of a room that was not open yet.
+    """
+    if not sale.has_room or sale.why_no_pass(now):
         return False
     return why_not_let_in(sale_id=sale.pk, account_id=account_id) is not None
 
 
-def show_item(request: HttpRequest, item: SaleItem, *, same_pass: str = "", units: int | None = None) -> HttpResponse:
+def show_item(
+    request: HttpRequest, item: SaleItem, *, now: datetime, same_pass: str = "", units: int | None = None
+) -> HttpResponse:
     """The item with the buyer's own figures, and the number of units that was chosen on the page of the sale.
 
     After a call without an answer with `same_pass` and `units`: it may have reserved, and repeating it is safe.
     """
-    now = timezone.now()
     (offer,) = offers_of([item], now=now, buyer_id=request.user.pk)
     phase = offer.phase
     context = {
@@ -216,7 +221,7 @@ def show_item(request: HttpRequest, item: SaleItem, *, same_pass: str = "", unit
         "offer": offer,
         "phase": phase,
         "phase_text": phase_texts()[phase],
-        "pass_text": same_pass or pass_for(request, item.sale, item.pk),
+        "pass_text": same_pass or pass_for(request, item.sale, item.pk, now=now),
         "units_chosen": min(units or units_from(request.GET.get("units", "1")) or 1, max(offer.remaining, 1)),
         "store_unreachable": offer.counters is None,
         "lacks_address": phase == Phase.UPCOMING and lacks_address(cast(int, request.user.pk)),
@@ -239,9 +244,9 @@ def refusal_text(reservation: ledger.Reservation) -> str:
     }
 
 
-def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
+def pass_for(request: HttpRequest, sale: Sale, item_id: int, *, now: datetime) -> str:
     """A pass for the form in the page; empty if the buyer cannot have one now. Raises LimitReached and GuardRefused."""
-    if not request.user.is_authenticated or sale.why_no_pass(timezone.now()):
+    if not request.user.is_authenticated or sale.why_no_pass(now):
         return ""
     buyer_id, network = request.user.pk, client_network(request)
     guarded = guarded_call(request, sale=sale, buyer_id=buyer_id, network=network)

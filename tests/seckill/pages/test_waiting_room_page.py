@@ -1,6 +1,7 @@
 """A waiting room on the sale's page, and without JavaScript on a page that reloads itself."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.tasks import move_waiting_rooms
+from seckill import pages
 from seckill.models import Sale, SaleItem
 from seckill.store.keys import keys_of, room_keys_of
 from shop.models import Product
@@ -58,6 +60,15 @@ def test_from_the_first_press_to_the_item(as_buyer: Client, waiting: SaleItem) -
     assert f'href="{reserve}"' in called.content.decode()
     assert "Refresh" not in called
     assert 'name="pass" value="p1.' in text_of(as_buyer, reserve)
+
+
+def test_a_page_that_is_made_while_the_room_opens_has_no_pass(
+    as_buyer: Client, waiting: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opens_at = waiting.sale.passes_open_at
+    moments = iter([opens_at - timedelta(milliseconds=1)])
+    monkeypatch.setattr(pages, "timezone", SimpleNamespace(now=lambda: next(moments, opens_at)))
+    assert "p1." not in as_buyer.get(f"/sale-items/{waiting.pk}/reserve/").content.decode()
 
 
 def test_too_many_presses_of_a_network_are_told_to_wait(
