@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from seckill import ledger
 from seckill.draw.drawing import Drawn, Entry, draw_entries, entries_sha256, file_text
+from seckill.items import item_state
 from seckill.items.loop import for_each_item
 from seckill.models import LONGEST_HOLD, Draw, DrawEntry, SaleChange, SaleItem
 from seckill.outbox import doorbell
@@ -238,6 +239,8 @@ def choose_next(item_id: int) -> int:
         counters = ledger.read(item_id=item_id)
         if counters is None or counters.phase is not Phase.OPEN or (counters.left is not None and counters.left <= 0):
             return 0
+        if ask_again_for_lost(item_id):
+            return 0
         chosen, left = [], counters.left
         most = counters.per_buyer_max if left is None else min(left, counters.per_buyer_max)
         fitting = waiting.filter(units__lte=most)
@@ -248,3 +251,15 @@ def choose_next(item_id: int) -> int:
         count = waiting.filter(pk__in=chosen).update(status=Status.WON, told_at=None)
         failpoints.reach("draw.before_chosen")
     return count
+
+
+def ask_again_for_lost(item_id: int) -> int:
+    """The store may have lost what it held for winners before there were orders: the free units are theirs.
+
+    Winners who were told have orders. Returns how many others are without units again.
+    """
+    untold = DrawEntry.objects.filter(item=item_id, status=Status.WON, reserved_at__isnull=False, told_at=None)
+    pk_of = dict(untold.values_list("reservation_id", "pk"))
+    holds = item_state.find_holds(item_id=item_id, reservation_ids=list(pk_of))
+    lost = [pk for pk, hold in zip(pk_of.values(), holds, strict=True) if hold is None]
+    return untold.filter(pk__in=lost).update(reserved_at=None) if lost else 0

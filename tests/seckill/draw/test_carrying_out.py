@@ -15,6 +15,7 @@ from orders.account.deletion import delete_account
 from orders.life import lifecycle
 from orders.models import LineMail, Mail, Order, OrderStatus
 from orders.repair.audit import audit
+from orders.repair.reconcile import reconcile
 from orders.tasks import carry_out_draws, return_unsold_units
 from seckill import ledger
 from seckill.draw import carrying_out
@@ -281,3 +282,21 @@ def test_units_that_the_store_could_not_give_or_has_lost_are_reserved_again_unde
     assert left_held_sold(item) == (0, 3, 0)
     orders = Order.objects.values_list("reservation_id", flat=True)
     assert set(orders) == {entry.reservation_id for entry in in_order(item)}
+
+
+def test_units_that_the_store_lost_before_there_were_orders_go_to_the_same_winners_and_not_to_the_next(
+    item: SaleItem, store: Any
+) -> None:
+    entered(item, 5)
+    opening_passes(item)
+    for _second in range(2):
+        carry_out_draws()
+    assert left_held_sold(item) == (0, 3, 0)
+    store.flushdb()
+    reconcile(item_id=item.pk)
+    assert left_held_sold(item) == (3, 0, 0)
+    swept(item)
+    assert statuses(item) == ["won"] * 3 + ["not_won"] * 2
+    assert left_held_sold(item) == (0, 3, 0)
+    orders = Order.objects.values_list("reservation_id", flat=True)
+    assert set(orders) == {entry.reservation_id for entry in in_order(item)[:3]}
