@@ -24,6 +24,8 @@ from rest_framework.views import APIView
 from orders import idempotent_calls
 from orders.api.reservation_status import find_status
 from orders.api.serializers import (
+    RESERVED,
+    WAITING,
     OrderSerializer,
     PaymentSerializer,
     PayRequestSerializer,
@@ -91,7 +93,10 @@ class ReservationStatusView(APIView):
         request=None,
         responses={
             204: OpenApiResponse(description="The place is given up."),
-            **refusals(*TOKEN_REFUSALS, "csrf_failed", "not_found", "already_reserved", "unavailable"),
+            **refusals(
+                *TOKEN_REFUSALS,
+                *("csrf_failed", "not_found", "already_reserved", "not_awaiting_payment", "unavailable"),
+            ),
         },
     )
     def delete(self, request: Request, reservation_id: UUID) -> HttpResponse:
@@ -106,7 +111,9 @@ class ReservationStatusView(APIView):
             return refusal(unavailable())
         if found is None:
             raise Http404
-        return join_refusal(JoinAnswer(Joined.ALREADY_RESERVED))
+        if found["status"] in (RESERVED, WAITING, OrderStatus.AWAITING_PAYMENT):
+            return join_refusal(JoinAnswer(Joined.ALREADY_RESERVED))
+        return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, Order(status=found["status"]))
 
 
 class OrderPages(FeedPages):

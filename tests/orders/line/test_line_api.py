@@ -186,6 +186,10 @@ def test_the_page_of_a_place_leads_on_to_the_order(item: SaleItem, as_rival: Cli
     assert as_rival.post(f"/reservations/{place}/", {"leave": "1"}).headers["Location"] == f"/reservations/{place}/"
     intake.drain_once(item_id=item.pk)
     assert "/orders/" in as_rival.get(f"/reservations/{place}/").headers["Location"]
+    # Nor is anything given up of an order that has ended.
+    lifecycle.cancel(order_id=rival.orders.get().pk)
+    late = signed_in(rival).delete(f"/api/v1/reservations/{place}/").json()
+    assert (late["code"], late["order_status"]) == ("not_awaiting_payment", "cancelled")
 
 
 def test_the_button_is_there_only_for_what_cannot_be_reserved(product: Product, as_rival: Client) -> None:
