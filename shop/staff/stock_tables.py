@@ -3,6 +3,7 @@
 As with variants, lines are checked without a lock, and all steps are taken together at the end.
 """
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -126,7 +127,7 @@ def filled(row: Any, column: str) -> bool:
 def number_in(row: Any, column: str) -> int:
     """A whole number of ten digits at most; a spreadsheet may hand it over as 5.0."""
     text = str(row[column]).strip().removesuffix(".0")
-    if not text.removeprefix("-").removeprefix("+").isdecimal() or len(text) > 10:
+    if not re.fullmatch(r"[-+]?\d+", text) or len(text) > 10:
         raise ValidationError(_("“%(value)s” in “%(column)s” is no whole number.") % {"value": text, "column": column})
     return int(text)
 

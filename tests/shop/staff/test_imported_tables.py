@@ -270,6 +270,7 @@ class TestStock:
         wrong = (
             ({"sku": "NOBODY", "change": "1"}, "There is no variant with the SKU “NOBODY”."),
             ({"change": "many"}, "“many” in “change” is no whole number."),
+            ({"change": "-+5"}, "“-+5” in “change” is no whole number."),
             ({"count": "-1"}, "A count cannot be negative."),
             ({"count": "9999999999"}, "A stock has at most 100000000 units, with those that checkouts hold."),
             ({"change": "9999999999"}, "A stock has at most 100000000 units, with those that checkouts hold."),
