@@ -6,6 +6,7 @@ from then on country and delivery stay. A shop without shipping methods sends fr
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -83,11 +84,14 @@ def offers_of(order: Order, *, country: str) -> list[ShippingOffer]:
 
 
 def is_sent_otherwise(order: Order, *, method: str) -> bool:
-    """Whether `method` is not how the order is sent, which has its name in the language of whoever chose it."""
-    names = ShippingMethod.objects.filter(code=method).values_list("code", *in_all_languages("name")).first()
-    if names is None:
-        return method != FREE or order.shipping_minor > 0
-    return order.shipping_name not in names
+    """Whether `method` is not how the order is sent, which has its name in the language of whoever chose it.
+
+    The history has the names of before.
+    """
+    rows: Any = (ShippingMethod.objects.all(), ShippingMethod.history.all())  # type: ignore[attr-defined]
+    columns = ("code", *in_all_languages("name"))
+    names = {name for known in rows for row in known.filter(code=method).values_list(*columns) for name in row}
+    return order.shipping_name not in names if names else method != FREE or order.shipping_minor > 0
 
 
 def store_choice(

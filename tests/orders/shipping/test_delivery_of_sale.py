@@ -187,6 +187,12 @@ def test_the_api_refuses_another_way_of_sending_once_a_payment_page_has_its_amou
     # The one that was chosen is no change
     assert put_address(api, to_china, city="Ningbo", shipping_method="post").status_code == 200
     assert put_address(api, to_china, city="Shanghai").status_code == 200
+    # Also after staff have renamed it.
+    post = ShippingMethod.objects.get(code="post")
+    post.name = "Parcel"
+    post.save()
+    assert put_address(api, to_china, city="Shanghai", shipping_method="post").status_code == 200
+    assert put_address(api, to_china, city="Shanghai", shipping_method="fast").status_code == 409
     assert amounts_of(to_china) == (2700, 800, "Post")
 
 
