@@ -65,7 +65,7 @@ HTTP: dict[Outcome, HttpAnswer] = {
     Outcome.HOLD_ENDED: HttpAnswer(
         409,
         _("Your reservation has ended"),
-        _("The units went back on sale. You can try again with a new pass."),
+        _("The units are no longer held for you. You can try again with a new pass."),
     ),
     Outcome.PAUSED: HttpAnswer(
         409, _("The sale is paused"), _("The shop has paused this sale. Please try again soon."), 5

@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 from psycopg.errors import UniqueViolation
 
 from orders.guest_links import guest_path
-from seckill.models import Sale
 from shop.addresses.address_layout import address_lines
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
@@ -319,11 +318,6 @@ class Order(models.Model):
         return self.status == OrderStatus.EXPIRED and any(
             payment.status == "captured" for payment in self.payments.all()
         )
-
-    @property
-    def was_drawn(self) -> bool:
-        """Whether its units were won in a draw: if they are not paid for, they go to the next in the drawn order."""
-        return self.lines.filter(sale_item__sale__admission=Sale.Admission.DRAW).exists()
 
     @property
     def payment_unknown(self) -> bool:

@@ -98,7 +98,6 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "deciding": deciding,
         "unknown": unknown,
         "unreported": any(payment.page_open and payment.found_paid_at for payment in payments),
-        "drawn": awaiting and order.reservation_id is not None and order.was_drawn,
         "never_reported": any(payment.never_reported for payment in payments),
         "changing": awaiting or deciding or unknown or money_changes or other is not None,
         "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=money_changes),

@@ -190,20 +190,20 @@ def test_a_reservation_is_followed_to_its_order(
 
 
 @pytest.mark.parametrize("is_drawn", [True, False])
-def test_unpaid_units_of_a_draw_are_not_said_to_be_back_on_sale(
+def test_unpaid_units_are_not_said_to_be_back_on_sale(
     client: Client, order: Order, is_drawn: bool, settings: Settings
 ) -> None:
     if is_drawn:
         Sale.objects.update(admission=Sale.Admission.DRAW)
-    # Before it ends, an order says where its units would go.
+    # What an order says is true of every sale, also of one that is over. Before it ends:
     address = order.get_absolute_url()
     texts = [text_of(client, address), text_of(client, f"{address}cancel/")]
     settings.PAYMENT_PROVIDERS = []
     texts.append(text_of(client, address))
     for text in texts:
-        assert ("go to the next in the drawn order" in text) == is_drawn
-        assert ("go back on sale" in text) == (not is_drawn)
-    # Afterwards, it says what is true of every sale, also of one that is over.
+        assert "no longer held for you" in text
+        assert "back on sale" not in text
+    # Afterwards:
     queued = Mail.objects.create(order=order, kind=Mail.Kind.EXPIRED)
     for status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
         end(order, status)
