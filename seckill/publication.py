@@ -19,7 +19,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from seckill import ledger
@@ -30,6 +30,7 @@ from seckill.items.loop import for_each_item
 from seckill.models import Draw, Sale, SaleItem, WaitingRoom, overlapping_item, reference_of
 from seckill.store import durability
 from shop import failpoints
+from shop.databases.database_clock import database_now
 from shop.databases.timeline import database_timeline
 from shop.languages.kept_texts import filled
 from shop.models import StockChange, Variant
@@ -69,7 +70,7 @@ def publish_sale(
             if sale.has_draw:
                 # Likewise: the seed itself is shown once the entries are fixed.
                 Draw.objects.create(sale=sale, seed=secrets.token_hex(32))
-            published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
+            published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=Now()))
             failpoints.reach("publication.before_commit")
     failpoints.reach("publication.after_commit")
     # Only this sale's items: a broken item of another sale must not fail this manager's request.
@@ -83,9 +84,10 @@ def check_publishable(sale: Sale) -> None:
     items = list(sale.items.select_related("variant__product").order_by("pk"))
     if not items:
         raise CannotPublish(_("A sale needs at least one item before it can be published."))
-    if sale.closes_at <= timezone.now():
+    now = database_now()
+    if sale.closes_at <= now:
         raise CannotPublish(_("The closing time of this sale has passed. Change it before you publish."))
-    if sale.has_draw and sale.opens_at <= timezone.now():
+    if sale.has_draw and sale.opens_at <= now:
         raise CannotPublish(_("Entries for a draw are taken until the opening, which has passed. Change it first."))
     for item in items:
         if item.price_minor > item.variant.price_minor:
@@ -168,7 +170,7 @@ def announce(pending: Sequence[SaleItem]) -> int:
     for item in pending:
         send_terms(item)
         item_state.note_timeline(item_id=item.pk, timeline=timeline)
-        count += SaleItem.objects.filter(pk=item.pk, announced_at=None).update(announced_at=timezone.now())
+        count += SaleItem.objects.filter(pk=item.pk, announced_at=None).update(announced_at=Now())
     return count
 
 

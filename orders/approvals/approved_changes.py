@@ -9,7 +9,6 @@ from uuid import UUID
 
 import structlog
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from orders.approvals.approval_requests import Kind, Status, expire_late
@@ -23,6 +22,7 @@ from seckill.models import Sale, SaleChange
 from seckill.publication import CannotPublish, draft_terms, publish_sale
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
+from shop.databases.database_clock import database_now
 
 log = structlog.get_logger(__name__)
 
@@ -140,7 +140,7 @@ def publish(approval: ApprovalRequest) -> None:
     def check(draft: Sale) -> None:
         if draft_terms(draft) != approval.details["terms"]:
             raise NoLongerPossible(_("The draft was changed since. Press “Save and publish …” on its page again."))
-        if draft.opens_at <= timezone.now() and not approval.details["was_late"]:
+        if draft.opens_at <= database_now() and not approval.details["was_late"]:
             raise NoLongerPossible(_("The opening has passed since. Press “Save and publish …” on its page again."))
 
     try:

@@ -6,7 +6,6 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
-from django.utils import timezone
 
 from orders.approvals.approval_bounds import added_units_need_another, prices_need_another
 from orders.approvals.approval_requests import Kind, ask, said_of
@@ -17,6 +16,7 @@ from seckill.staff.change_form import ChangeForm
 from seckill.staff.permissions import AboveBound
 from seckill.staff.publish_page import Risk
 from seckill.staff.sale_admin import SaleAdmin
+from shop.databases.database_clock import database_now
 
 
 class WithApprovals(SaleAdmin):
@@ -51,7 +51,7 @@ class WithApprovals(SaleAdmin):
             kind=Kind.PUBLISH,
             subject_id=sale.pk,
             subject=str(sale),
-            details={"terms": draft_terms(sale), "was_late": sale.opens_at <= timezone.now()},
+            details={"terms": draft_terms(sale), "was_late": sale.opens_at <= database_now()},
             reason=" ".join(str(risk.text) for risk in risks),
             asked_by=cast(User, request.user),
         )

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill.items.shadow import ITEMS_MAX
 from seckill.models import Sale, SaleItem, published_sales
+from shop.databases.database_clock import database_now
 
 BUYERS_MIN = 10
 # What a laptop answers in a quarter of a minute. More say nothing new of the shop: the simulated buyers are one
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 def check_allowed(sale: Sale) -> None:
     """Raises Refused."""
-    now = timezone.now()
+    now = database_now()
     if not settings.REHEARSALS:
         raise Refused(_("Rehearsals are switched off (REHEARSALS in docs/settings.md)."))
     if sale.has_draw:
@@ -54,7 +54,7 @@ def check_allowed(sale: Sale) -> None:
 
 def sales_of_now() -> list[Sale]:
     """The sales whose buyers would share the machines with a rehearsal."""
-    now = timezone.now()
+    now = database_now()
     return list(published_sales().filter(opens_at__lte=now + BEFORE_OPENING, closes_at__gt=now))
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 import structlog
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -43,7 +44,7 @@ def start(sale: Sale, *, buyers: int, made_by: User | None = None) -> Rehearsal:
     try:
         with transaction.atomic():
             items = shadow_items(sale, buyers=buyers)
-            return Rehearsal.objects.create(sale=sale, buyers=buyers, items=items, made_by=made_by)
+            return Rehearsal.objects.create(sale=sale, buyers=buyers, items=items, made_by=made_by, pulse_at=Now())
     except IntegrityError as error:
         other = Rehearsal.objects.filter(status=Status.RUNNING).select_related("sale").first()
         if other is None:
@@ -101,7 +102,7 @@ NOT_BEGUN = _("No worker took the rehearsal. Start one for the queue mail, or wa
 
 def end_silent() -> int:
     """End the rehearsal that gives no sign of life any more, so that another one can start."""
-    silent = Rehearsal.objects.filter(status=Status.RUNNING, pulse_at__lt=timezone.now() - SILENT_AFTER)
+    silent = Rehearsal.objects.filter(status=Status.RUNNING, pulse_at__lt=Now() - SILENT_AFTER)
     count = 0
     for rehearsal in silent:
         text: Text = INTERRUPTED if rehearsal.figures else NOT_BEGUN

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from orders.models import Reminder
 from orders.reminders.subscribing import CONFIRM_WITHIN
@@ -45,10 +44,10 @@ def waiting() -> "QuerySet[Reminder]":
 def openings_due() -> int:
     """Of each sale that opens soon, as many as must leave now so that all have left before the opening."""
     soon = Sale.objects.filter(published_at__isnull=False, opens_at__lte=Now() + LEAD, closes_at__gt=Now())
-    counted = soon.filter(reminders__in=waiting()).annotate(count=Count("reminders"))
+    counted = soon.filter(reminders__in=waiting()).annotate(count=Count("reminders"), now=Now())
     due = 0
-    for sale_id, opens_at, count in counted.values_list("pk", "opens_at", "count"):
-        seconds_left = (opens_at - SPARE - timezone.now()).total_seconds()
+    for sale_id, opens_at, count, now in counted.values_list("pk", "opens_at", "count", "now"):
+        seconds_left = (opens_at - SPARE - now).total_seconds()
         sweeps_left = max(1.0, seconds_left / SWEEP_SECONDS)
         due += mark(waiting().filter(sale=sale_id), units=math.ceil(count / sweeps_left))
     return due

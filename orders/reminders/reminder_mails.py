@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from orders.mails.mail_parts import time_text
@@ -13,6 +13,7 @@ from orders.reminders.reminder_target import target_of
 from orders.reminders.subscribing import follow_account, stop_url, with_targets
 from seckill.models import Sale
 from shop.accounts.mail_texts import AccountMailText, message_from
+from shop.databases.database_clock import database_now
 from shop.languages.page_language import path_in
 from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
 
@@ -43,7 +44,7 @@ def deliver(reminder: Reminder, server: Any) -> Delivery:
         return Delivery.NOT_SENT
     sale = reminder.sale or (reminder.item.sale if reminder.item else None)
     # Into a draw people enter until the opening.
-    if sale is not None and (sale.opens_at if sale.has_draw else sale.closes_at) <= timezone.now():
+    if sale is not None and (sale.opens_at if sale.has_draw else sale.closes_at) <= database_now():
         row.delete()
         return Delivery.NOT_SENT
     if reminder.user_id is not None:
@@ -74,7 +75,7 @@ def message_of(reminder: Reminder) -> EmailMultiAlternatives:
 
 def text_of(reminder: Reminder, *, stop: str) -> AccountMailText:
     target = target_of(reminder)
-    if reminder.sale is not None and reminder.sale.opens_at > timezone.now():
+    if reminder.sale is not None and reminder.sale.opens_at > database_now():
         subject, sentence, more = texts_before_opening(reminder.sale, name=target.name)
     elif reminder.sale is not None:
         subject = _("“%(what)s” is open") % {"what": target.name}

@@ -7,20 +7,37 @@ from unittest import mock
 import pytest
 from celery import current_app
 from django.contrib.auth.models import User
+from django.core import mail
 from django.utils import timezone
 from django_redis import get_redis_connection
+from pytest_django import Settings
 
 from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
-from orders.models import Document, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund, StoreRepair
+from orders.models import (
+    Document,
+    Mail,
+    Order,
+    OrderStatus,
+    Payment,
+    PaymentEvent,
+    Refund,
+    Rehearsal,
+    Reminder,
+    StoreRepair,
+)
 from orders.payments import refunds
+from orders.rehearsal import running
+from orders.rehearsal.plan import Refused
+from orders.reminders import due_reminders, reminder_mails
 from orders.repair.reconcile import reconcile
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outbox import doorbell
 from seckill.passes import passes
+from seckill.publication import publish_sale
 from seckill.store.keys import keys_of
 from shop.background import queued_tasks
 from shop.databases.database_clock import database_now
@@ -28,7 +45,7 @@ from shop.models import Product
 from shop.times.timestamps import from_ms, to_ms
 from tests.steps.buying import fill, order_of, wish_of
 from tests.steps.paying import message, payment_of, send_webhook
-from tests.steps.shop import goods, make_item
+from tests.steps.shop import goods, make_item, make_product
 
 pytestmark = pytest.mark.django_db
 
@@ -119,6 +136,37 @@ def test_a_report_tells_by_the_clock_of_postgresql_when_an_item_was_compared(ite
     repair = StoreRepair.objects.get()
     assert repair.ended_at
     assert repair.began_at < repair.ended_at < database_now() < repair.began_at + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
+def test_reminders_leave_before_the_opening_by_the_clock_of_postgresql(product: Product, clock: timedelta) -> None:
+    sale = make_item(product, opens_in_seconds=301, closes_in_seconds=1200).sale
+    for number in (1, 2):
+        row = Reminder(sale=sale, email=f"p{number}@example.com", mailbox=str(number), language="en")
+        row.confirmed_at = timezone.now()
+        row.save()
+    with host_clock(clock):
+        due_reminders.make_due()
+        reminder_mails.send_due(seconds_max=60)
+    assert ["opens at" in sent.subject for sent in mail.outbox] == [True, True]
+
+
+@pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
+def test_a_sale_is_published_and_rehearsed_by_the_clock_of_postgresql(
+    product: Product, item: SaleItem, clock: timedelta, settings: Settings
+) -> None:
+    settings.REHEARSALS = True
+    other = make_product(slug="cup", name="Cup", price_minor=9900)
+    draft = make_item(other, opens_in_seconds=600, closes_in_seconds=1200, published=False).sale
+    with host_clock(clock):
+        assert publish_sale(sale_id=draft.pk)
+        rehearsal = Rehearsal.objects.create(sale=draft, buyers=1)
+        rehearsal.go_on()
+        # While the buyers of another sale need the machines
+        with pytest.raises(Refused, match="Its buyers need the machines"):
+            running.start(item.sale, buyers=1)
+        assert running.end_silent() == 0
+    assert running.end_silent() == 0
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
