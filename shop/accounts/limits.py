@@ -16,13 +16,14 @@ from django.http import HttpRequest
 from shop.accounts.known_places import device_of
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
-from shop.http.rate_limits import LimitReached, take
+from shop.http.rate_limits import Limit, LimitReached, take, take_all
 from shop.mails.outgoing_mail import mailbox_of
 
 SIGN_UP = "sign_up"
 RESET_BY_ADDRESS = "password_reset_by_address"
 RESET_BY_MAILBOX = "password_reset_by_mailbox"
-# Mails about accounts to one mailbox, as long as they have not confirmed it: anybody can type a stranger's address.
+# Mails about accounts to one mailbox that they have not confirmed, and of one account to such mailboxes: anybody can
+# type a stranger's address.
 UNCONFIRMED_MAILS = "10/day"
 
 
@@ -71,14 +72,19 @@ def count_password_reset(request: HttpRequest, *, mailbox: str) -> None:
 def may_get_mail(email: str, *, user: User | None, is_former: bool) -> bool:
     """Whether there is room for one more mail about accounts: always at an address that the account has confirmed.
 
-    A former address, to which a change is told, may have been confirmed. It is counted by account, so that a stranger
-    cannot use up the room for such a mail to the owner.
+    Others are counted by mailbox, and by account, which could add one stranger's address after the other. A former
+    address, to which a change is told, may have been confirmed, and no stranger may use up the room for that mail.
     """
     if EmailAddress.objects.filter(email__iexact=email, user=user, verified=True).exists():
         return True
-    key = f"account {user.pk}" if user and is_former else sha256(mailbox_of(email).encode()).hexdigest()
+    account = str(user.pk if user else "")
+    limits = [Limit("mail_to_former_address", UNCONFIRMED_MAILS, account)]
+    if not is_former:
+        mailbox = sha256(mailbox_of(email).encode()).hexdigest()
+        limits = [Limit("unconfirmed_mail", UNCONFIRMED_MAILS, mailbox)]
+        limits += [Limit("unconfirmed_mail_of_account", UNCONFIRMED_MAILS, account)] if user else []
     try:
-        take(action="unconfirmed_mail", rate=UNCONFIRMED_MAILS, key=key)
+        take_all(*limits)
     except LimitReached:
         return False
     return True

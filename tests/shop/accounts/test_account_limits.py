@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
+from shop.accounts.limits import may_get_mail
 from tests.steps.accounts import confirmed, one_mail, send_mails, sign_up, turn_on
 from tests.steps.at_once import at_once
 
@@ -60,6 +61,12 @@ def test_a_stranger_whose_address_an_account_has_gets_few_mails_and_the_owner_of
     EmailAddress.objects.filter(user=person).update(verified=True)
     client.post("/accounts/2fa/recovery-codes/generate/")
     assert one_mail().subject == "New recovery codes"
+
+
+def test_an_account_has_mails_sent_to_few_strangers_and_its_former_address_hears_of_a_change(buyer: User) -> None:
+    strangers = [f"stranger-{number}@example.com" for number in range(11)]
+    assert [may_get_mail(email, user=buyer, is_former=False) for email in strangers] == [True] * 10 + [False]
+    assert may_get_mail("buyer@example.com", user=buyer, is_former=True)
 
 
 def test_one_client_asks_for_few_mailboxes(settings: Settings) -> None:
