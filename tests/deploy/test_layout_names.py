@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.urls import URLResolver, get_resolver, resolve
+from django.urls import URLResolver, get_resolver, resolve, reverse
 
 from shop.background.queued_tasks import QUEUES
 from shop.celery import app
@@ -159,6 +159,15 @@ def test_nginx_takes_each_body_that_the_shop_takes() -> None:
     assert bytes_max("/cart/") <= usual < for_staff
     assert bytes_max("/admin/") <= for_staff
     assert re.search(r"location /admin/ \{[^}]*client_max_body_size", text)
+
+
+def test_the_log_of_nginx_has_no_address_that_is_a_key() -> None:
+    named = ("guest-order-pay", "reminder-confirm", "reminder-stop", "account_confirm_email")
+    keys = [*(reverse(name, args=["key"]) for name in named), "/accounts/password/reset/key/1-key/"]
+    unlogged = re.findall(r"location ~ (\S+) \{\s+access_log off;", (DEPLOY / "nginx" / "stampede.conf").read_text())
+    for path in (f"{language}{key}" for language in ("", "/zh-hans") for key in keys):
+        first = next((location.pattern for location in nginx_locations() if location.match(path)), "")
+        assert first in unlogged, path
 
 
 def test_every_route_below_the_hot_prefixes_is_meant() -> None:
