@@ -104,6 +104,18 @@ def test_a_second_tab_shows_what_was_reserved_in_the_first_and_believes_no_older
     expect(third.locator("[data-buy]")).to_have_attribute("aria-disabled", "true")
 
 
+def test_an_open_page_offers_more_units_once_staff_have_raised_a_limit_of_one(
+    live_shop: str, page: Page, buyer: User, product: Product
+) -> None:
+    item = make_item(product)
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    expect(page.get_by_label("Units")).to_be_hidden()
+    change(item, SaleChange.Kind.UNITS_PER_BUYER, units=3)
+    expect(page.get_by_label("Units")).to_be_visible(timeout=10_000)
+    page.select_option("[name=units]", "3")
+
+
 def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the_buyer_has(
     live_shop: str, page: Page, buyer: User, product: Product
 ) -> None:

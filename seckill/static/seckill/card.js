@@ -109,6 +109,7 @@ export class Card {
     if (text) text.textContent = limitText({ remaining, max }, this.texts.limit);
     const field = this.unitsField;
     if (!field) return;
+    field.closest("label").hidden = max === 1;
     const [most, chosen] = [Math.max(1, remaining), this.units];
     // As many as before are possible: a number that is just being typed is left alone.
     if (most === (field.options?.length ?? Number(field.max))) return;
