@@ -3,11 +3,14 @@
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
-from orders.models import OrderStatus
+from orders.cart.cart_holder import Holder
+from orders.models import OrderStatus, ShippingAddress
 from seckill.models import SaleItem
+from shop.models import Address
 from tests.browser.conftest import sign_in, width_of
 from tests.browser.screen import PHONE, opened
-from tests.steps.buying import make_orders
+from tests.steps.buying import ADDRESS, fill, make_orders
+from tests.steps.shop import goods
 
 COLOURS_OF_INVOICE = """[...document.querySelectorAll(".invoice, .invoice *")].map((part) => {
     const { color, backgroundColor } = getComputedStyle(part);
@@ -67,3 +70,25 @@ def test_what_is_asked_for_is_on_the_first_screen_and_nothing_is_cut_off(
         in_light = page.evaluate(COLOURS_OF_INVOICE)
         page.emulate_media(media="print", color_scheme="dark")
         assert page.evaluate(COLOURS_OF_INVOICE) == in_light
+
+
+def test_a_name_without_a_space_makes_no_page_wider_than_the_phone(
+    live_shop: str, browser: Browser, buyer: User, shop_manager: User, item: SaleItem
+) -> None:
+    (order,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.PAID)
+    address = ADDRESS | {"name": "Maximilian" * 10}
+    ShippingAddress.objects.create(order=order, **address)
+    Address.objects.create(user=buyer, **address)
+    goods("cup")
+    fill(Holder(buyer_id=buyer.pk), cup=1)
+    of_order = f"/orders/{order.number}/"
+    for user, paths in (
+        (buyer, ("/accounts/", "/accounts/addresses/", "/checkout/", of_order, f"{of_order}invoice/")),
+        (shop_manager, (f"/admin/shop/customer/{buyer.pk}/change/",)),
+    ):
+        with opened(browser, width=PHONE) as page:
+            sign_in(page.context, user)
+            for path in paths:
+                page.goto(live_shop + path)
+                assert "MaximilianMaximilian" in page.content()
+                assert width_of(page) == PHONE, path
