@@ -135,6 +135,9 @@ class ModelAdmin(UnfoldModelAdmin):
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and isinstance(db_field, models.DateTimeField):
             field.help_text = f"{field.help_text} {zone.field_hint()}".strip()
+            for part in field.widget.widgets:
+                # The theme names both alike, whichever time it is.
+                part.attrs["aria-label"] = f"{field.label} · {part.attrs['placeholder']}"
         return with_language(field, db_field)
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from seckill.changes.texts import request_text
 from seckill.models import SaleChange, SaleItem
 from shop.staff.stock_form import StockForm
 from tests.steps.buying import plain_order
-from tests.steps.staff import LOOK_AT, ORDERS, admin_page, employee
+from tests.steps.staff import LOOK_AT, ORDERS, admin_page, control_form, control_page, employee
 from web.sidebar import NAVIGATION
 
 GROUPS: list[Any] = list(NAVIGATION)
@@ -76,6 +76,20 @@ def test_the_sidebar_leads_only_where_its_reader_may_go(client: Client, db: None
         staff.user_permissions.set(Permission.objects.filter(codename=permission))
         sidebar = client.get(link).content.decode().partition('id="main"')[0]
         assert [page for page in pages.values() if f'href="{page}"' in sidebar] == [link]
+
+
+def test_help_and_errors_are_tied_to_their_field_and_times_have_names(as_manager: Client, item: SaleItem) -> None:
+    for path, sent in (
+        (admin_page(item.variant), {"how": "change", "low_stock_at": "-5"}),
+        (control_page(item, SaleChange.Kind.ADD_UNITS), control_form(units=0, reason="")),
+    ):
+        page = as_manager.post(path, sent).text
+        named = " ".join(re.findall(r'aria-describedby="([^"]+)"', page)).split()
+        assert {name.rpartition("_")[2] for name in named} == {"helptext", "error"}, path
+        assert [name for name in named if f'id="{name}"' not in page] == [], path
+    draft = as_manager.get("/admin/seckill/sale/add/").text
+    times = re.findall(r'name="(?:opens|closes)_at_[01]"[^>]* aria-label="([^"]+)"', draft)
+    assert times == ["Opens at · Date", "Opens at · Time", "Closes at · Date", "Closes at · Time"]
 
 
 def test_a_list_says_whether_nothing_was_found_or_nothing_is_there(as_manager: Client) -> None:
