@@ -52,6 +52,15 @@ def test_a_time_in_a_sentence_has_its_offset_since_cst_means_several_zones(clien
     assert "CST" not in page
 
 
+def test_fields_show_a_time_alike_and_whole_in_each_language(client: Client, product: Product) -> None:
+    draft = make_item(product, published=False).sale
+    Sale.objects.update(opens_at="2030-01-02T03:04:05Z", closes_at="2030-01-02T04:05:06Z")
+    for language in ("en", "zh-CN"):
+        page = client.get(f"/admin/seckill/sale/{draft.pk}/change/", headers={"accept-language": language}).text
+        times = re.findall(r'name="(?:opens|closes)_at_[01]" value="([^"]+)"', page)
+        assert times == ["2030-01-02", "03:04:05", "2030-01-02", "04:05:06"], language
+
+
 def test_where_clocks_change_in_spring_the_offset_is_that_of_now_and_utc_is_named_once(client: Client) -> None:
     assert zones_named_on(client.get("/admin/seckill/sale/add/").content.decode()) == ["UTC", "UTC"]
     with override_settings(TIME_ZONE="Europe/Berlin"):
