@@ -37,7 +37,6 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
     list_title = _("Stock")
     list_display = ["name", "sku", "price", "available_units", "held", "sold", "low_at"]
     list_filter = [StockFilter, "is_active"]
-    list_select_related = ["product"]
     ordering = ["product__name", "position", "pk"]
     search_fields = ["sku", *in_all_languages("product__name")]
     search_help_text = _("Product or SKU")
@@ -92,7 +91,7 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
         )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Variant]:
-        variants: QuerySet[Variant] = super().get_queryset(request)
+        variants: QuerySet[Variant] = super().get_queryset(request).select_related("product")
         return variants.annotate(low=Case(When(is_low(), then=True), default=False))
 
     def save_model(self, request: HttpRequest, obj: Variant, form: Any, change: bool) -> None:

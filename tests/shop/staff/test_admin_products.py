@@ -183,6 +183,7 @@ def test_several_pictures_are_added_in_their_order_after_those_that_are_there(
 def test_no_page_makes_more_queries_where_there_are_more_products(client: Client, product: Product) -> None:
     filters = f"stock=low&sale=no&is_active__exact=1&category={product.category_id}"
     pages = [f"{PRODUCTS}?q=tea", f"{PRODUCTS}?{filters}&o=4.5", admin_page(product)]
+    pages.append("/admin/autocomplete/?app_label=seckill&model_name=saleitem&field_name=variant&term=tea")
 
     def add_products(*numbers: int) -> None:
         for number in numbers:
