@@ -22,7 +22,7 @@ from shop.configuration.database_connections import DIRECT
 from shop.configuration.redis_address import StoreKind, read_address
 from shop.configuration.static_files import NeededStaticFiles
 from shop.databases.half_migrated import missing_migrations
-from shop.http.health import SOURCES, result_of
+from shop.http.health import SOURCES, is_replica, result_of
 from shop.languages.translations import not_compiled
 
 # Where mails go that reach nobody.
@@ -103,13 +103,20 @@ def check_mail(**_context: Any) -> Iterator[CheckMessage]:
 
 
 def check_servers(**_context: Any) -> Iterator[CheckMessage]:
-    """The cache and the broker answer, and neither is the reservation store."""
+    """The cache and the broker answer, and neither is the reservation store. No address leads to a replica."""
     for source, setting in (("cache", "REDIS_URL"), ("broker", "CELERY_BROKER_URL")):
         if (answer := result_of(SOURCES[source])) != "ok":
             yield Error(
                 _("The server of %(setting)s does not answer (%(answer)s).") % {"setting": setting, "answer": answer},
                 hint=_("Start it, or set %(setting)s to its address and password.") % {"setting": setting},
                 id="shop.E011",
+            )
+    for alias, setting in (("default", "REDIS_URL"), ("seckill", "SECKILL_REDIS_URL")):
+        if is_replica(alias):
+            yield Error(
+                _("%(setting)s leads to a replica, which takes no writes.") % {"setting": setting},
+                hint=_("Set %(setting)s to its primary, or to the sentinels, which know it.") % {"setting": setting},
+                id="shop.E016",
             )
     store = server_at(settings.SECKILL_REDIS_URL)
     # The broker is the cache's server where it has no address of its own.

@@ -72,6 +72,14 @@ def ping_broker() -> None:
         broker.ensure_connection(max_retries=1, timeout=1)
 
 
+def is_replica(alias: str) -> bool:
+    """Whether the server takes no writes. False where it does not answer, and of a Cluster, which has several."""
+    try:
+        return bool(get_redis_connection(alias).info("replication")["role"] != "master")
+    except Exception:
+        return False
+
+
 # The servers that the shop depends on, by the names that /readyz and /metrics give them.
 SOURCES: dict[str, Callable[[], object]] = {
     "database": ping_database,

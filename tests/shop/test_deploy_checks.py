@@ -15,8 +15,11 @@ from pytest_django import Settings
 
 from orders.apps import check_payments
 from shop import deploy_checks
+from shop.configuration.store_clients import redis_cache
 from shop.http import health
 from shop.languages import translations
+from shop.local.ports import free_port
+from tests.own_store import running
 from tests.steps.operating import check_in
 from tests.steps.store import store_away
 
@@ -85,6 +88,17 @@ def test_the_reservation_store_is_for_reservations_alone(settings: Settings) -> 
         settings.REDIS_URL = "redis://other"
         found = told(deploy_checks.check_servers())
         assert ("set CELERY_BROKER_URL" in found.get("shop.E012", "")) == shared, cache
+
+
+def test_a_replica_in_place_of_its_primary_is_an_error(server_directory: Path, settings: Settings) -> None:
+    """It answers, with the settings of its primary, and takes no reservation and no session."""
+    with running(server_directory) as server:
+        replica = redis_cache(server.url, timeout_seconds=1.0)
+        settings.CACHES = {**settings.CACHES, "default": replica, "seckill": replica}
+        assert "shop.E016" not in told(deploy_checks.check_servers())
+        server.client.replicaof("127.0.0.1", free_port())
+        found = [str(message.hint) for message in deploy_checks.check_servers() if message.id == "shop.E016"]
+    assert [hint.split()[1] for hint in found] == ["REDIS_URL", "SECKILL_REDIS_URL"]
 
 
 @pytest.mark.django_db
