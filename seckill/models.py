@@ -75,7 +75,8 @@ class Sale(GuardFields):
         default=True,
         db_default=True,
         help_text=_(
-            "Shown on the home page and in the API's lists. If unchecked, only people who have the link can find it."
+            "Shown on the home page and in the API's lists. If unchecked, no page leads to it, but its number can be "
+            "guessed."
         ),
     )
     waiting_list = models.BooleanField(
