@@ -32,7 +32,7 @@ for font in (CHINESE, KOREAN):
     pdfmetrics.registerFont(UnicodeCIDFont(font))
 
 # For letters that Unicode does not take apart into a plain one and a mark, and for some signs.
-NEAREST = dict(zip("łŁđĐħĦŧŦıəƏіІ−\u202f・〜", "lLdDhHtTieEiI-\xa0·～", strict=True))
+NEAREST = dict(zip("łŁđĐħĦŧŦıəƏіІјЈєЄґҐς−\u202f・〜", "lLdDhHtTieEiIjJеЕгГσ-\xa0·～", strict=True))
 
 # The cells of a table, from the first to the last.
 ALL = ((0, 0), (-1, -1))

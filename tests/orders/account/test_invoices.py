@@ -79,6 +79,8 @@ def test_each_letter_is_in_a_font_that_has_it_or_the_nearest_letter() -> None:
         ("서울 北京", [("HYSMyeongJo-Medium", "서울"), ("Helvetica", " "), ("STSong-Light", "北京")]),
         ("Łukasz Żuk, Ağrı, Nguyễn", [("Helvetica", "Lukasz Zuk, Agri, Nguyen")]),
         ("Žofie Dvořáková", [("Helvetica", "Žofie Dvoráková")]),
+        ("Γιώργος", [("STSong-Light", "Γιωργοσ")]),
+        ("Євген", [("STSong-Light", "Евген")]),
         ("1\u202f234,00 €, \u22125", [("Helvetica", "1\xa0234,00 €, -5")]),
         ("Tea 🍵\ufe0f", [("Helvetica", "Tea ?")]),
     ):
