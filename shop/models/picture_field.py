@@ -31,11 +31,14 @@ class PictureFormField(forms.ImageField):
 
 
 class EightBits:
-    """A processor of imagekit. A PNG in grey may have 16 bits; taken as they are, nearly all would be white."""
+    """A processor of imagekit. A PNG in grey may have 16 bits; taken as they are, nearly all would be white.
+
+    It may be transparent too, which imagekit would make black: it keeps that of colours alone.
+    """
 
     def process(self, picture: Image.Image) -> Image.Image:
         if not picture.mode.startswith("I"):
-            return picture
+            return picture.convert("RGBA") if picture.has_transparency_data else picture
         return picture.point(lambda value: value * (1 / 256)).convert("L")
 
 

@@ -136,6 +136,17 @@ def bomb(width: int, height: int) -> bytes:
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
+def test_a_picture_stays_transparent(product: Product) -> None:
+    half = Image.new("RGBA", (60, 40))
+    half.paste("red", (30, 0, 60, 40))
+    for picture in (half, half.convert("LA"), half.quantize(8)):
+        file = BytesIO()
+        picture.save(file, "PNG")
+        with default_storage.open(upload(product, file.getvalue()).large.name) as saved, Image.open(saved) as shown:
+            alpha = shown.convert("RGBA").getchannel("A")
+        assert (alpha.getpixel((5, 5)), alpha.getpixel((55, 35))) == (0, 255), picture.mode
+
+
 def test_a_file_that_is_no_picture_or_too_large_is_refused_in_words() -> None:
     for name, content, words in (
         ("svg", SVG, "no picture"),
