@@ -83,9 +83,6 @@ def read_pictures(files: "MultiValueDict[str, Any]", *, field: str, tokens: Sequ
     More than a form may have are left as they are, for its refusal.
     """
     kept = [kept_picture(token) for token in tokens[:PICTURES_MAX]]
-    # A form that is sent twice would make two rows of one file.
-    used = set(Picture.objects.filter(image__in=[file.image_name for file in kept]).values_list("image", flat=True))
-    kept = [file for file in kept if file.image_name not in used]
     uploads = files.getlist(field)
     if len(uploads) + len(kept) <= PICTURES_MAX:
         uploads = [read_picture(upload) for upload in uploads]
@@ -138,12 +135,19 @@ class PicturesField(forms.FileField):
         return [file.picture for file in files]
 
 
-def add_pictures(product: Product, pictures: list[Picture]) -> None:
-    """After the pictures that are there."""
+def add_pictures(product: Product, pictures: list[Picture]) -> list[Picture]:
+    """After the pictures that are there. Returns those that were added, under the lock of the product.
+
+    A form that is sent twice would make two rows of a file that it has kept, and one that is removed takes the file.
+    """
+    names = [picture.image.name for picture in pictures]
+    used = set(Picture.objects.filter(image__in=names).values_list("image", flat=True))
+    pictures = [picture for picture in pictures if picture.image.name not in used]
     last = product.pictures.aggregate(last=Max("position"))["last"]
     for position, picture in enumerate(pictures, 0 if last is None else last + 1):
         picture.product, picture.position = product, position
         picture.save()
+    return pictures
 
 
 def what_was_done(added: list[Picture], formset: Any) -> Iterator[str]:

@@ -140,8 +140,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        added = form.cleaned_data.get("new_pictures") or []
-        add_pictures(form.instance, added)
+        added = add_pictures(form.instance, form.cleaned_data.get("new_pictures") or [])
         for done in what_was_done(added, next(formset for formset in formsets if formset.model is Picture)):
             self.log_change(request, form.instance, done)
         for row in next(formset for formset in formsets if formset.model is Variant).forms:

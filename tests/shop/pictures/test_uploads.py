@@ -24,6 +24,7 @@ from shop.models.catalogue import RENDITIONS
 from shop.models.picture_field import FORMATS, PictureFormField
 from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
+from shop.staff.picture_upload import add_pictures
 from tests.steps.product_page import saved_page
 from tests.steps.staff import admin_page
 
@@ -194,9 +195,10 @@ def test_a_form_with_an_error_keeps_the_good_pictures(as_manager: Client, produc
     assert as_manager.post(admin_page(product), saved).status_code == 302
     [picture] = product.pictures.all()
     assert set(picture.files) == files_of(media)
-    # Sent twice, it is one picture.
+    # Sent twice, also at the same moment, it is one picture.
     as_manager.post(admin_page(product), saved)
     assert product.pictures.count() == 1
+    assert add_pictures(product, [Picture(image=picture.image.name)]) == []
     # A picture that is kept no longer is asked for again.
     answer = as_manager.post(admin_page(product), form | {"kept_pictures": ["forged"]})
     assert "This picture is no longer kept. Please choose it again." in answer.content.decode()
