@@ -62,7 +62,7 @@ class CheckedSaleAdmin(WithApprovals):
     def has_rehearse_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         """Where rehearsals are switched off, the last report can still be read."""
         may_change = self.has_change_permission(request)
-        return may_change and (settings.REHEARSALS or Rehearsal.objects.filter(sale=object_id).exists())
+        return may_change and (settings.REHEARSALS or Rehearsal.objects.filter(sale=self.pk_of(object_id)).exists())
 
     @action(  # type: ignore[untyped-decorator]
         description=_("Rehearse"), permissions=["rehearse"], url_path="rehearsal", icon="groups"

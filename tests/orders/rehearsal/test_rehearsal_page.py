@@ -105,6 +105,7 @@ def test_a_sale_is_rehearsed_only_where_rehearsals_are_on(
 ) -> None:
     settings.REHEARSALS = False
     assert as_manager.get(page_of(coming)).status_code == 403
+    assert as_manager.get("/admin/seckill/sale/none/rehearsal/").status_code == 403
     assert page_of(coming) not in text_of(as_manager, admin_page(coming.sale))
     was_rehearsed(coming)
     # The last report can still be read.
