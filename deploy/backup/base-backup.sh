@@ -3,7 +3,7 @@
 # PLACE is a folder, or a place of rclone, such as bucket:stampede, and the same as in archive_command. The connection is that of
 # the environment (PGHOST, PGUSER, PGPASSWORD …); the role needs REPLICATION. KEEP_DAYS (14): older base backups go,
 # and the log from before the oldest one that stays, but not the histories of timelines. A backup that PostgreSQL does not
-# verify is not kept.
+# verify, or whose log the place does not have, is not kept.
 set -eu
 place=$1
 keep_days=${KEEP_DAYS:-14}
@@ -38,6 +38,16 @@ pg_basebackup --pgdata "$work/$name" --checkpoint fast --wal-method none --no-pa
 ended=$(date -u +%Y-%m-%dT%H%M%SZ)
 PATH=/usr/lib/postgresql/$(cat "$work/$name/PG_VERSION")/bin:$PATH
 pg_verifybackup --no-parse-wal "$work/$name"
+# PostgreSQL ends a backup when the place has its log, or at once where it keeps none.
+log=wal/$(sed -n 's/^START WAL LOCATION: .*(file \([0-9A-F]*\))$/\1/p' "$work/$name/backup_label")
+case $place in
+*:*) rclone lsjson --stat "$place/$log" >/dev/null 2>&1 || log= ;;
+*) [ -f "$place/$log" ] || log= ;;
+esac
+if [ -z "$log" ]; then
+    echo "$place has no log: without the log this backup restores nothing. Is archive_mode on, and archive_command for this place?" >&2
+    exit 1
+fi
 
 oldest=$(date -u -d "$keep_days days ago" +%Y-%m-%dT%H%M%SZ)
 case $place in

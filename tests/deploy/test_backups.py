@@ -187,6 +187,14 @@ def test_old_backups_go_and_the_newest_stays_with_its_log(backups: Backups) -> N
     assert before <= names_in(kept / "wal")
 
 
+def test_a_backup_without_its_log_is_an_error_and_not_kept(backups: Backups) -> None:
+    """The timer runs, and archive_command is missing or leads to another place."""
+    done = backups.run("base-backup.sh", f"{backups.place}-elsewhere")
+    assert done.returncode == 1
+    assert "without the log this backup restores nothing" in done.stderr
+    assert not list(backups.folder.glob("*-elsewhere/base/*"))
+
+
 def test_a_file_of_the_log_is_never_replaced(backups: Backups) -> None:
     segment = backups.folder / "segment"
     arguments = (str(segment), "0" * 24, backups.place)
