@@ -93,7 +93,7 @@ def check_mail(**_context: Any) -> Iterator[CheckMessage]:
             hint=_("Set EMAIL_URL to your mail server, such as smtp+tls://user:password@mail.example:587."),
             id="shop.E010",
         )
-    if "@localhost" in settings.DEFAULT_FROM_EMAIL:
+    if "@" not in settings.DEFAULT_FROM_EMAIL or "@localhost" in settings.DEFAULT_FROM_EMAIL:
         yield Warning(
             _("Mails are sent from “%(sender)s”, which other mail servers refuse.")
             % {"sender": settings.DEFAULT_FROM_EMAIL},
