@@ -13,13 +13,14 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 from import_export.fields import Field
-from import_export.widgets import ForeignKeyWidget, Widget
+from import_export.widgets import ForeignKeyWidget, IntegerWidget, Widget
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
 from shop.languages.columns import in_all_languages, in_default_language
 from shop.models import Category, Product, TaxRate, Variant
 from shop.models.search_entry import lock_entries, write_entries
 from shop.prices.price_field import PriceField
+from shop.staff.stock_tables import filled, number_in
 from shop.staff.table_pages import Table, WithTables
 from shop.staff.variant_rules import SAME_OPTIONS, lowest_prices, option_key, option_refusals, price_refusal
 from shop.stock.movements import ROWS_MAX, lock
@@ -46,6 +47,17 @@ class PriceCell(Cell):
 
     def render(self, value: Any, obj: Any = None, **options: Any) -> str:
         return "" if value is None else str(PriceField().prepare_value(value))
+
+
+class NumberCell(IntegerWidget):  # type: ignore[misc]
+    """A whole number; the library's own messages are Python's, and it takes 1.9 for 1."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self.column = column
+
+    def clean(self, value: Any, row: Any = None, **options: Any) -> int | None:
+        return number_in(row, self.column) if filled(row, self.column) else None
 
 
 class ExistingCell(ForeignKeyWidget):  # type: ignore[misc]
@@ -156,6 +168,9 @@ class VariantTable(OncePerRow):
     is_active = Field("is_active", "is_active", YesOrNo())
     product = Field("product", "product", ExistingCell(Product, "slug"))
     price = Field("price_minor", "price", PriceCell())
+    weight_grams = Field("weight_grams", "weight_grams", NumberCell("weight_grams"))
+    position = Field("position", "position", NumberCell("position"))
+    low_stock_at = Field("low_stock_at", "low_stock_at", NumberCell("low_stock_at"))
 
     class Meta:
         model = Variant

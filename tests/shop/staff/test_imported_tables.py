@@ -159,6 +159,14 @@ class TestVariants:
         variant = variant_of(product)
         assert (variant.price_minor, variant.available, variant.held, variant.sold) == (8850, 7, 2, 4)
 
+    @pytest.mark.parametrize("column", ["weight_grams", "position", "low_stock_at"])
+    def test_what_is_no_whole_number_is_refused(self, client: Client, product: Product, column: str) -> None:
+        (row,) = exported(client, PRODUCTS, table=VARIANT_TABLE)
+        assert not errors_by_line(upload(client, PRODUCTS, row | {column: "5.0"}, table=VARIANT_TABLE))
+        for text in ("many", "1.5", "-+5"):
+            errors = errors_by_line(upload(client, PRODUCTS, row | {column: text}, table=VARIANT_TABLE))
+            assert errors == {1: [f"“{text}” in “{column}” is no whole number."]}
+
     def test_a_variant_that_moves_to_another_product_is_searched_and_priced_there_alone(
         self, client: Client, product: Product
     ) -> None:
