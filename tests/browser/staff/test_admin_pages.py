@@ -86,6 +86,23 @@ def test_a_name_of_one_word_without_end_pushes_no_column_away(
             assert name.evaluate("cell => cell.scrollWidth <= cell.clientWidth && cell.offsetWidth <= 400"), screen
 
 
+def test_the_keyboard_opens_the_sidebar_and_the_menu_of_the_account(
+    live_shop: str, browser: Browser, shop_manager: User
+) -> None:
+    with opened(browser) as page:
+        sign_in(page.context, shop_manager)
+        for screen, name, shown in ((PHONE, "All pages", "Stock journal"), (DESKTOP, str(shop_manager), "Log out")):
+            page.set_viewport_size({"width": screen, "height": HEIGHT})
+            page.goto(f"{live_shop}/admin/orders/order/")
+            for _stop in range(40):
+                page.keyboard.press("Tab")
+                if name in page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.innerText"):
+                    break
+            assert not page.get_by_text(shown).first.is_visible()
+            page.keyboard.press("Enter")
+            page.get_by_text(shown).first.wait_for()
+
+
 # As where somebody's machine is dark when the page is opened.
 DARK = "document.documentElement.classList.add('dark')"
 
