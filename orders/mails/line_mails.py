@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Greatest, Now
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from orders.mails.sending import ATTEMPTS_MAX, NO_ADDRESS, TOO_MANY, text_of
@@ -29,6 +29,7 @@ from seckill.models import DrawEntry, SaleItem
 from seckill.phase import Phase
 from shop.accounts.limits import may_get_mail
 from shop.accounts.mail_texts import AccountMailText, message_from
+from shop.databases.database_clock import database_now
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import Attempt, Delivery, claim_due, hand_over, headers_of, send_each
 from shop.times.timestamps import from_ms
@@ -152,7 +153,7 @@ def text_of_draw(mail: LineMail) -> AccountMailText | None:
             if entry.won_at_draw
             else _("Your entry for “%(product)s” has not won.") % product,
             _("Your place in the drawn order is %(place)d.") % {"place": entry.place or 0},
-            no_units_text(entry, item=mail.item, is_over=mail.item.phase_at(timezone.now()) is Phase.ENDED),
+            no_units_text(entry, item=mail.item, is_over=mail.item.phase_at(database_now()) is Phase.ENDED),
             _("On the page of the draw everybody can compute the result anew."),
         ],
         button=_("The draw"),
