@@ -106,6 +106,10 @@ class ModelAdmin(UnfoldModelAdmin):
             # A filter that PostgreSQL cannot read, such as a text with a NUL.
             raise IncorrectLookupParameters from error
 
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        # A field that completes what is typed has no form of Django's that refuses a NUL, as the search box has.
+        return super().get_search_results(request, queryset, search_term.replace("\0", ""))
+
     def changeform_view(
         self,
         request: HttpRequest,
