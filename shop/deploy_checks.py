@@ -22,12 +22,14 @@ from shop.configuration.database_connections import DIRECT
 from shop.configuration.redis_address import StoreKind, read_address
 from shop.configuration.static_files import NeededStaticFiles
 from shop.databases.half_migrated import missing_migrations
-from shop.http.health import SOURCES, is_replica, result_of
+from shop.http.health import SOURCES, info_of, result_of
 from shop.languages.translations import not_compiled
 
 # Where mails go that reach nobody.
 LOCAL_MAIL = ("console", "filebased", "locmem", "dummy")
 NAMED_MAX = 3
+# Valkey says that it is Redis 7.2.
+OLDEST_REDIS, OLDEST_POSTGRESQL = 7, 15
 
 
 def check_addresses(**_context: Any) -> Iterator[CheckMessage]:
@@ -112,7 +114,11 @@ def check_servers(**_context: Any) -> Iterator[CheckMessage]:
                 id="shop.E011",
             )
     for alias, setting in (("default", "REDIS_URL"), ("seckill", "SECKILL_REDIS_URL")):
-        if is_replica(alias):
+        found = info_of(alias)
+        version = str(found.get("redis_version", OLDEST_REDIS))
+        if int(version.partition(".")[0]) < OLDEST_REDIS:
+            yield too_old(setting, version, needed=f"Valkey 7.2, Redis {OLDEST_REDIS}.0")
+        if found.get("role", "master") != "master":
             yield Error(
                 _("%(setting)s leads to a replica, which takes no writes.") % {"setting": setting},
                 hint=_("Set %(setting)s to its primary, or to the sentinels, which know it.") % {"setting": setting},
@@ -136,6 +142,14 @@ def check_servers(**_context: Any) -> Iterator[CheckMessage]:
             )
 
 
+def too_old(setting: str, version: str, *, needed: str) -> CheckMessage:
+    return Error(
+        _("The server of %(setting)s is too old (%(version)s).") % {"setting": setting, "version": version},
+        hint=_("Take %(needed)s or a newer one.") % {"needed": needed},
+        id="shop.E017",
+    )
+
+
 def server_at(url: str) -> set[tuple[str, str, int]]:
     """The server of an address without its database; behind Sentinel, the primary as each sentinel knows it."""
     if not urlsplit(url).scheme.startswith("redis"):
@@ -146,11 +160,16 @@ def server_at(url: str) -> set[tuple[str, str, int]]:
 
 
 def check_tables(**_context: Any) -> Iterator[CheckMessage]:
+    database: Any = connections[DIRECT if DIRECT in connections.settings else "default"]
     try:
-        missing = missing_migrations(connections[DIRECT if DIRECT in connections.settings else "default"])
+        missing = missing_migrations(database)
+        version: int = database.pg_version
     except DatabaseError:
         # Said by the check of its settings.
         return
+    if version < OLDEST_POSTGRESQL * 10_000:
+        # Django would leave out unique constraints without a word.
+        yield too_old("DATABASE_URL", str(version // 10_000), needed=f"PostgreSQL {OLDEST_POSTGRESQL}")
     if missing:
         yield Error(
             _("The database lacks %(count)s migrations of this release: %(names)s.")

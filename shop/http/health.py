@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.core.cache import caches
@@ -72,12 +73,12 @@ def ping_broker() -> None:
         broker.ensure_connection(max_retries=1, timeout=1)
 
 
-def is_replica(alias: str) -> bool:
-    """Whether the server takes no writes. False where it does not answer, and of a Cluster, which has several."""
+def info_of(alias: str) -> dict[str, Any]:
+    """What the server says of itself. Empty where it does not answer, and of a Cluster, which has several."""
     try:
-        return bool(get_redis_connection(alias).info("replication")["role"] != "master")
+        return dict(get_redis_connection(alias).info())
     except Exception:
-        return False
+        return {}
 
 
 # The servers that the shop depends on, by the names that /readyz and /metrics give them.

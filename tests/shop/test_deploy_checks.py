@@ -103,6 +103,16 @@ def test_a_replica_in_place_of_its_primary_is_an_error(server_directory: Path, s
 
 
 @pytest.mark.django_db
+def test_servers_that_are_too_old_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL 14 migrates, and leaves out what keeps a mail from being sent twice."""
+    old = {"role": "master", "redis_version": "6.2.14"}
+    monkeypatch.setattr(deploy_checks, "info_of", lambda alias: old if alias == "seckill" else {})
+    monkeypatch.setattr(connection, "pg_version", 140_012)
+    for check, server in ((deploy_checks.check_servers, "Redis 7.0"), (deploy_checks.check_tables, "PostgreSQL 15")):
+        assert server in told(check())["shop.E017"]
+
+
+@pytest.mark.django_db
 def test_tables_of_an_earlier_release_are_an_error() -> None:
     def found() -> dict[str, str]:
         return told(run_checks(tags=["tables"], include_deployment_checks=True))
