@@ -264,7 +264,7 @@ def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> Non
         broken_yeses.add(REJECTED, len(rejected))
         units = sum(new_order.units for new_order in rejected)
         log.error("oversell_refused_by_database", item_id=item_id, orders=len(rejected), units=units)
-        settlement.settle_orders()
+    settlement.settle_orders()
 
 
 def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:

@@ -277,8 +277,7 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
 def compare_unknown(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these reservations that the store does not know. If there are any, the item is compared again.
 
-    Nobody can reserve meanwhile. A comparison that goes on ends first: it may have missed their orders, or be about to
-    restore their holds, and it verifies the item at its end.
+    A comparison that goes on may have missed them, or be about to restore them, and verifies the item at its end.
     """
 
     def unknown() -> list[UUID]:
