@@ -13,10 +13,12 @@ from django_redis import get_redis_connection
 from pytest_django import Settings
 
 from orders import tasks
+from orders.approvals import approved_changes
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
 from orders.models import (
+    ApprovalRequest,
     Document,
     Mail,
     Order,
@@ -34,10 +36,10 @@ from orders.rehearsal.plan import Refused
 from orders.reminders import due_reminders, reminder_mails
 from orders.repair.reconcile import reconcile
 from seckill import ledger
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from seckill.outbox import doorbell
 from seckill.passes import passes
-from seckill.publication import publish_sale
+from seckill.publication import draft_terms
 from seckill.store.keys import keys_of
 from shop.background import queued_tasks
 from shop.databases.database_clock import database_now
@@ -153,13 +155,14 @@ def test_reminders_leave_before_the_opening_by_the_clock_of_postgresql(product: 
 
 @pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
 def test_a_sale_is_published_and_rehearsed_by_the_clock_of_postgresql(
-    product: Product, item: SaleItem, clock: timedelta, settings: Settings
+    product: Product, item: SaleItem, buyer: User, clock: timedelta, settings: Settings
 ) -> None:
     settings.REHEARSALS = True
     other = make_product(slug="cup", name="Cup", price_minor=9900)
     draft = make_item(other, opens_in_seconds=600, closes_in_seconds=1200, published=False).sale
+    asked = {"terms": draft_terms(draft), "was_late": False}
     with host_clock(clock):
-        assert publish_sale(sale_id=draft.pk)
+        approved_changes.publish(ApprovalRequest(subject_id=draft.pk, details=asked, asked_by=buyer))
         rehearsal = Rehearsal.objects.create(sale=draft, buyers=1)
         rehearsal.go_on()
         # While the buyers of another sale need the machines
@@ -167,6 +170,7 @@ def test_a_sale_is_published_and_rehearsed_by_the_clock_of_postgresql(
             running.start(item.sale, buyers=1)
         assert running.end_silent() == 0
     assert running.end_silent() == 0
+    assert Sale.objects.get(pk=draft.pk).is_published
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
