@@ -1,4 +1,4 @@
-"""The figures of docs/million.md are those of the last whole bench, multiplied as the page says."""
+"""The figures of docs/million.md and docs/scaling.md are those of the last whole bench, multiplied as the pages say."""
 
 import math
 import re
@@ -86,3 +86,13 @@ def thousands(value: float) -> str:
 def test_the_page_says_what_was_measured(row: str, figures: list[str]) -> None:
     missing = [figure for figure in figures if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d])", rows()[row])]
     assert missing == []
+
+
+def test_the_page_of_hosts_has_the_same_plan() -> None:
+    text = (ROOT / "docs" / "scaling.md").read_text()
+    for rate, digits in ((10_000, 1), (100_000, 1), (1_000_000, 0)):
+        rush = Rush(requests_per_second=rate, units=RUSH.units)
+        found = {line.what: line.value for line in plan(rush, COSTS)}
+        cores, sessions = f"{found['web, together']:.{digits}f}", found["connections, web"]
+        assert f"{cores} cores of web" in text or f"web: {cores} cores" in text
+        assert rate == 100_000 or f"{sessions + found['connections, workers']:,.0f} " in text
