@@ -1,5 +1,6 @@
 """Compiles the translations (.po) into the form that Django reads (.mo). gettext need not be installed."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ def compile_translations(*, locale: Path | None = None) -> None:
     """Compile each catalogue that has changed: those of the shop, or of another folder."""
     for source in not_compiled(locale=locale):
         target = source.with_suffix(".mo")
-        unfinished = target.with_suffix(".mo.new")
+        # Another process, such as a test run beside `make run`, may do the same at this moment.
+        unfinished = source.with_suffix(f".{os.getpid()}.mo")
         with source.open("rb") as text, unfinished.open("wb") as binary:
             write_mo(binary, read_po(text))
         unfinished.replace(target)  # other processes read the old file or the new one, never half of it
