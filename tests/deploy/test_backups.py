@@ -66,8 +66,9 @@ class Backups:
     def archive(self, server: OwnPostgres | None = None) -> None:
         """Until the place has all that was written so far."""
         server = server or self.server
-        server.tell("SELECT pg_switch_wal()")
-        archived = "SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver"
+        # PostgreSQL writes to the next file by itself, so the file is named once.
+        ended = server.ask("SELECT pg_walfile_name(pg_switch_wal() - 1)")
+        archived = f"SELECT last_archived_wal >= '{ended}' FROM pg_stat_archiver"
         wait_until(lambda: bool(server.ask(archived)), seconds_max=90)
 
     def restored(self, moment: str, *, timeline: str = "1") -> int:
