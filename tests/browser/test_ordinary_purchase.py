@@ -4,12 +4,14 @@ import re
 from urllib.parse import parse_qs
 
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from orders.models import CartLine, Order, OrderStatus, ShippingMethod, ShippingPrice
 from tests.browser.conftest import sign_in
 from tests.browser.screen import HeldAnswers
 from tests.steps.shop import goods
+
+ORDER_PAGE = re.compile(r"/orders/[0-9a-f-]{36}/$")
 
 
 def put_in(page: Page, shop: str, slug: str, units: int) -> None:
@@ -17,6 +19,13 @@ def put_in(page: Page, shop: str, slug: str, units: int) -> None:
     page.goto(f"{shop}/cart/add/confirm/?sku=SKU-{slug}&units={units}")
     page.click("main form button")
     page.wait_for_url("**/cart/")
+
+
+def fill_address(page: Page) -> None:
+    for name, value in {"name": "Lin Wei", "line1": "1 Nanjing Road", "phone": "13800138000"}.items():
+        page.fill(f"[name={name}]", value)
+    page.select_option("[name=region]", "上海市")
+    page.select_option("select[name=city]", "黄浦区")
 
 
 def test_a_buyer_fills_a_cart_orders_and_pays(live_shop: str, page: Page, buyer: User) -> None:
@@ -49,12 +58,9 @@ def test_a_buyer_fills_a_cart_orders_and_pays(live_shop: str, page: Page, buyer:
     expect(page.locator("#delivery")).to_contain_text("Far")
     page.select_option("[name=country]", "CN")
     expect(page.locator("#checkout-total")).to_have_text("CN¥25.00")
-    for name, value in {"name": "Lin Wei", "line1": "1 Nanjing Road", "phone": "13800138000"}.items():
-        page.fill(f"[name={name}]", value)
-    page.select_option("[name=region]", "上海市")
-    page.select_option("select[name=city]", "黄浦区")
+    fill_address(page)
     page.click("#order-now")
-    page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}/$"))
+    page.wait_for_url(ORDER_PAGE)
     expect(page.locator(".facts")).to_contain_text("1 Nanjing Road")
     page.click("#pay")
     page.wait_for_url("**/pay/simulated/*/")
@@ -91,3 +97,28 @@ def test_the_country_that_is_chosen_last_is_kept_when_others_were_on_the_way_to_
     expect(country).to_have_value("GR")
     expect(country).to_be_focused()
     assert asked == ["DE", "GR"]
+
+
+def test_a_slow_answer_to_an_order_leads_to_it_although_the_last_choice_asks_for_the_delivery(
+    live_shop: str, page: Page, buyer: User
+) -> None:
+    goods("tea", price_minor=1000)
+    sign_in(page.context, buyer)
+    put_in(page, live_shop, "tea", 1)
+    page.goto(f"{live_shop}/checkout/")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold_order(route: Route) -> None:
+        if "refresh" in parse_qs(route.request.post_data or ""):
+            route.continue_()
+        else:
+            held.append((route, route.fetch(max_redirects=0)))
+
+    page.route("**/checkout/", hold_order)
+    fill_address(page)
+    page.click("#order-now", no_wait_after=True)
+    # The cart is empty by now, and the choice of the city asks after 0.4 s.
+    page.wait_for_timeout(1500)
+    [(order, answer)] = held
+    order.fulfill(response=answer)
+    page.wait_for_url(ORDER_PAGE, timeout=10_000)

@@ -54,12 +54,25 @@ for (const choice of document.querySelectorAll("[data-submits]")) {
   });
 }
 
+// A form that has been sent asks for nothing more: after an order the cart is empty, and that answer would lead there
+// before the one to the order is here.
+let sent = null;
+document.addEventListener("submit", ({ target, defaultPrevented }) => { if (!defaultPrevented) sent = target; });
+window.addEventListener("pageshow", () => { sent = null; });
+const isSent = (part) => sent !== null && part.closest("form") === sent;
+
 // A hidden page sends no requests.
-document.addEventListener("htmx:beforeRequest", (event) => { if (document.hidden) event.preventDefault(); });
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden || isSent(event.detail.elt)) event.preventDefault();
+});
 
 // If the visitor was signed out meanwhile, the whole page goes to the sign-in page, not only the part being reloaded.
 document.addEventListener("htmx:beforeSwap", (event) => {
-  const { xhr, pathInfo } = event.detail;
+  const { xhr, pathInfo, requestConfig } = event.detail;
+  if (isSent(requestConfig.elt)) {
+    event.preventDefault();
+    return;
+  }
   if (new URL(xhr.responseURL).pathname === new URL(pathInfo.requestPath, location.href).pathname) return;
   event.preventDefault();
   location.assign(xhr.responseURL);
