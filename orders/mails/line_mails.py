@@ -91,8 +91,8 @@ def deliver(mail: LineMail, server: Any) -> Delivery:
     if not (mail.buyer.email and mail.buyer.is_active):
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return Delivery.NOT_SENT
-    # A script's thousand accounts may all have the address of one stranger.
-    if not may_get_mail(mail.buyer.email, user=mail.buyer, is_former=False):
+    # A script's thousand accounts may all have the address of one stranger. A mail that was tried before is counted.
+    if not mail.last_error and not may_get_mail(mail.buyer.email, user=mail.buyer, is_former=False):
         update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
         return Delivery.NOT_SENT
     message = message_to(mail)

@@ -6,6 +6,7 @@ from unittest import mock
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail as django_mail
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.life import draw_results
@@ -16,6 +17,7 @@ from orders.tasks import carry_out_draws, send_mails
 from seckill.models import Draw, DrawEntry, SaleItem
 from seckill.passes.passes import new_reservation_id
 from shop.languages.buyer_language import store_language
+from shop.mails.outgoing_mail import Delivery
 from shop.models import AccountMail, Product
 from tests.steps.accounts import confirmed
 from tests.steps.at_once import at_once
@@ -131,6 +133,19 @@ def test_a_stranger_whose_address_many_accounts_have_gets_few(item: SaleItem) ->
     confirmed(people[-1], "stranger@example.com")
     tell_losers()
     assert send_mails() == 11
+
+
+def test_an_outage_of_the_mail_server_uses_up_no_room(item: SaleItem) -> None:
+    losers(item, 1)
+    tell_losers()
+    server_away = mock.Mock(**{"open.side_effect": ConnectionRefusedError("away")})
+    for _ in range(11):
+        LineMail.objects.update(next_attempt_at=Now())
+        mail = line_mails.claim_next()
+        assert mail is not None
+        assert line_mails.deliver(mail, server_away) is Delivery.NO_ANSWER
+    LineMail.objects.update(next_attempt_at=Now())
+    assert send_mails() == 1
 
 
 def test_sweeps_at_once_queue_one_mail_for_each(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
