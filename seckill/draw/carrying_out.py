@@ -259,7 +259,5 @@ def ask_again_for_lost(item_id: int) -> int:
     Winners who were told have orders. Returns how many others are without units again.
     """
     untold = DrawEntry.objects.filter(item=item_id, status=Status.WON, reserved_at__isnull=False, told_at=None)
-    pk_of = dict(untold.values_list("reservation_id", "pk"))
-    holds = item_state.find_holds(item_id=item_id, reservation_ids=list(pk_of))
-    lost = [pk for pk, hold in zip(pk_of.values(), holds, strict=True) if hold is None]
-    return untold.filter(pk__in=lost).update(reserved_at=None) if lost else 0
+    lost = item_state.unknown_of(item_id=item_id, reservation_ids=list(untold.values_list("reservation_id", flat=True)))
+    return untold.filter(reservation_id__in=lost).update(reserved_at=None) if lost else 0

@@ -274,21 +274,20 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
     return [hold_from(value) if value else None for value in values]
 
 
+def unknown_of(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these reservations that the store does not know."""
+    holds = find_holds(item_id=item_id, reservation_ids=reservation_ids)
+    return [pk for pk, hold in zip(reservation_ids, holds, strict=True) if hold is None]
+
+
 def compare_unknown(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these reservations that the store does not know. If there are any, the item is compared again.
-
-    A comparison that goes on may have missed them, or be about to restore them, and verifies the item at its end.
-    """
-
-    def unknown() -> list[UUID]:
-        holds = find_holds(item_id=item_id, reservation_ids=reservation_ids)
-        return [pk for pk, hold in zip(reservation_ids, holds, strict=True) if hold is None]
-
-    if not unknown():
+    """The same. If there are any, the item is compared again: a comparison that goes on may miss or restore them."""
+    if not unknown_of(item_id=item_id, reservation_ids=reservation_ids):
         return []
     mark_unverified(item_id=item_id)
+    # It verifies the item at its end.
     with item_lock(item_id=item_id):
-        if lost := unknown():
+        if lost := unknown_of(item_id=item_id, reservation_ids=reservation_ids):
             mark_unverified(item_id=item_id)
     return lost
 

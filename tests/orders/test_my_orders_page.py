@@ -195,7 +195,7 @@ def test_unpaid_units_are_not_said_to_be_back_on_sale(
 ) -> None:
     if is_drawn:
         Sale.objects.update(admission=Sale.Admission.DRAW)
-    # What an order says is true of every sale, also of one that is over. Before it ends:
+    # The texts of an order are true of every sale, also of one that is over. Before the order ends:
     address = order.get_absolute_url()
     texts = [text_of(client, address), text_of(client, f"{address}cancel/")]
     settings.PAYMENT_PROVIDERS = []
