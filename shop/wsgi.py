@@ -2,11 +2,13 @@
 
 import os
 
-from django.core.wsgi import get_wsgi_application
+import django
 
 from shop.configuration.lasting_objects import loading
+from shop.http.utf8_requests import Utf8Application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
 
 with loading():
-    application = get_wsgi_application()
+    django.setup(set_prefix=False)
+    application = Utf8Application()

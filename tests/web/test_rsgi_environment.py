@@ -1,6 +1,7 @@
 """Django sees the same request through the RSGI application as through a WSGI server."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shop.http.client_address import client_address
+from shop.http.utf8_requests import Utf8Request
+from shop.wsgi import application
 from web.reservations.calls import read_call
 from web.shells import asked_of
-from web.wsgi_request import environ_of, headers_of
+from web.wsgi_request import call_wsgi, environ_of, headers_of
 
 # What clients and proxies write into X-Forwarded-For.
 ENTRIES = ["198.51.100.7", "2001:db8::7", "[2001:db8::7]:4711", "unknown", "", " 203.0.113.9:80"]
@@ -48,6 +51,21 @@ def test_path_and_query() -> None:
 
 def test_a_query_with_letters_as_they_are_is_read_as_an_encoded_one() -> None:
     assert request("/search/", query_string="q=茶é").GET.dict() == {"q": "茶é"}
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=latin-1", "text/html; charset=zlib", "text/html; a*=none''%41"])
+def test_no_charset_that_a_client_names_changes_how_its_query_is_read(db: None, kind: str) -> None:
+    # The answer to a search is kept for others who ask the same.
+    asked = scope_of("/healthz", headers=[("host", "localhost"), ("content-type", kind)])
+    assert Utf8Request(environ_of(asked)).GET.dict() == {"page": "2", "name": "茶"}
+    assert call_wsgi(application, environ_of(asked))[0] == 200
+
+
+def test_a_body_of_an_unreadable_type_is_refused(db: None) -> None:
+    unreadable = [("content-type", "application/json; a*=none''%41"), ("content-length", "2")]
+    headers = [("host", "localhost"), *unreadable]
+    environ = environ_of(scope_of("/api/v1/auth/token/", method="POST", headers=headers))
+    assert call_wsgi(application, {**environ, "wsgi.input": BytesIO(b"{}")})[0] == 415
 
 
 @pytest.mark.parametrize(
