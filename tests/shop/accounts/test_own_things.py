@@ -3,15 +3,20 @@
 import re
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import pytest
 from allauth.usersessions.models import UserSession
+from django import forms
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.template import Template
 from django.test import Client
 from django.utils import translation
+from pytest_django.asserts import assertHTMLEqual
 
 from shop.accounts.address_book import ADDRESSES_MAX
+from shop.accounts.address_form import PlaceSelect
 from shop.accounts.browser_names import browser_name
 from shop.accounts.tokens import new_token
 from shop.addresses.countries import country_choices
@@ -132,6 +137,15 @@ def test_countries_have_names_and_no_groups_among_them() -> None:
         assert {"DE", "HK", "US"} <= names.keys()
         assert not {"EU", "UN", "ZZ", "001"} & names.keys()
         assert len(names) > 240
+
+
+def test_the_list_of_countries_is_the_one_that_django_writes_without_a_template_for_each() -> None:
+    choices = [("", 'Choose "<one>"'), ("CN", "China"), ("CI", "Côte d’Ivoire & more")]
+    for value in ("CN", "", "XX", None):
+        of_django, ours = (kind(choices=choices) for kind in (forms.Select, PlaceSelect))
+        written = of_django.render("country", value, {"required": True, "id": "id_country"})
+        with mock.patch.object(Template, "render", side_effect=AssertionError):
+            assertHTMLEqual(ours.render("country", value, {"required": True, "id": "id_country"}), written)
 
 
 def test_a_token_is_shown_once_and_opens_the_api(as_buyer: Client) -> None:
