@@ -127,7 +127,8 @@ class Board:
                     self._refresh()
                     self._body = json.dumps(self._content(), separators=(",", ":")).encode()
                     self._made_s = time.monotonic()
-                    share(self._sale_id, self._body)
+                    if self._cache.is_up:
+                        share(self._sale_id, self._body)
                 self._is_being_made = False
             return self._body
 
