@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from django_redis import get_redis_connection
@@ -25,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 # After a failure the cache server is not asked for this long: each failure may cost a timeout of a second.
 SILENCE_SECONDS = 5.0
+# A process that counts alone keeps so many keys. The library never forgets one, and looks at all at each attempt.
+OWN_KEYS_MAX = 10_000
 
 
 class LimitReached(Exception):
@@ -128,7 +130,7 @@ def ask(question: Question[int]) -> int:
     try:
         return _cache_server.ask(question)
     except CacheAway:
-        return question(_of_this_process())
+        return question(bounded_of_this_process())
 
 
 @lru_cache(maxsize=64)
@@ -168,11 +170,19 @@ def distinct_of_all_processes(who: str, limits: Sequence[Limit]) -> list[int]:
 
 
 def distinct_of_this_process(who: str, limit: Limit) -> int:
-    item, limiter = rate_of(limit.rate), _of_this_process().fixed
+    item, limiter = rate_of(limit.rate), bounded_of_this_process().fixed
     once = type(item)(1, item.multiples)
     if limiter.hit(once, limit.action, limit.key, who):
         limiter.hit(item, limit.action, limit.key)
     return item.amount - limiter.get_window_stats(item, limit.action, limit.key).remaining
+
+
+def bounded_of_this_process() -> Limiters:
+    """They begin anew where they have too many keys."""
+    storage: Any = _of_this_process().moving.storage
+    if len(storage.events) + len(storage.storage) > OWN_KEYS_MAX:
+        _of_this_process.cache_clear()
+    return _of_this_process()
 
 
 class CacheAway(Exception):

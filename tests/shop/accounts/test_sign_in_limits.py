@@ -17,6 +17,7 @@ from shop.configuration.store_clients import redis_cache
 from shop.http import rate_limits
 from shop.local.ports import free_port
 from tests.steps.accounts import confirmed
+from tests.steps.shop import server_away
 
 pytestmark = pytest.mark.django_db
 
@@ -160,6 +161,16 @@ def test_without_the_cache_server_each_process_counts_alone_and_says_so_once(
     assert [line["event"] for line in logs if line["event"].startswith("limits")] == ["limits_not_counted"]
     # Each name by itself.
     assert by_api(username="rival").status_code == 401
+
+
+def test_a_process_that_counts_alone_keeps_a_bounded_number_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limits, "OWN_KEYS_MAX", 20)
+    with server_away("cache"):
+        for number in range(100):
+            rate_limits.take(action="a_test", rate="1/minute", key=f"network {number}")
+            rate_limits.distinct(f"buyer {number}", rate_limits.Limit("a_test", "9/minute", "network"))
+        storage: Any = rate_limits._of_this_process().moving.storage
+        assert len(storage.events) + len(storage.storage) <= 23
 
 
 def test_a_cache_server_that_is_back_counts_again_and_says_so(settings: Settings) -> None:
