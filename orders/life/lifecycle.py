@@ -329,7 +329,10 @@ def mark_refunded(order: Order) -> None:
         return
     waiting = Order.objects.filter(pk=order.pk).exclude(payments__status=Payment.Status.CAPTURED)
     waiting.filter(status=OrderStatus.REFUND_DUE).update(status=OrderStatus.REFUNDED)
-    undecided = waiting.filter(status=OrderStatus.EXPIRED, payments__status=Payment.Status.REFUNDED)
+    # Money that came before the end, and that the order did not take, is no late payment: one may still come.
+    undecided = waiting.filter(
+        status=OrderStatus.EXPIRED, payments__status=Payment.Status.REFUNDED, payments__captured_at__gt=F("ended_at")
+    )
     undecided.update(status=OrderStatus.REFUNDED, settled_at=None)
 
 

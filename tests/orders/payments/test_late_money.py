@@ -294,6 +294,24 @@ def test_a_second_late_payment_of_the_same_order_is_refunded(order: Order, item:
     assert figures(item) == (4, 0, 1, 1)
 
 
+def test_a_wrong_amount_that_goes_back_after_the_expiry_leaves_a_late_payment_its_units(
+    order: Order, item: SaleItem
+) -> None:
+    # Given an order that has not taken a payment, and was not paid until its deadline
+    wrong = payment_of(order)
+    send_webhook(message(wrong, amount_minor=1))
+    right = payment_of(order, key="right")
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    # When the payment is back
+    send_webhook(message(wrong, "refunded"))
+    # Then the order is still one that has expired, and can take a late payment
+    assert statuses_of(order, wrong)[:2] == (OrderStatus.EXPIRED, Payment.Status.REFUNDED)
+    send_webhook(message(right))
+    assert statuses_of(order, right)[:2] == KEPT[:2]
+    assert figures(item) == (4, 0, 1, 1)
+
+
 def test_with_the_holds_lost_a_late_payment_waits_for_the_reconcile(item: SaleItem, buyer: User, store: Any) -> None:
     order, payment = expired(item, buyer)
     store.hdel(f"seckill:{{{item.pk}}}:holds", str(order.reservation_id))

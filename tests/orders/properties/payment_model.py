@@ -24,6 +24,7 @@ class Page:
     amount: int
     status: str = Status.PENDING
     undecided: bool = False
+    came_late: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class PaymentModel(SaleModel):
             return EventOutcome.PAID_TWICE
         if order.status == OrderStatus.EXPIRED:
             self.take(page)
-            page.undecided = True
+            page.undecided = page.came_late = True
             return EventOutcome.LATE
         self.owe_back(name)
         return EventOutcome.REFUND_STARTED
@@ -289,7 +290,9 @@ class PaymentModel(SaleModel):
             return
         if order.status == OrderStatus.REFUND_DUE:
             order.status = OrderStatus.REFUNDED
-        elif order.status == OrderStatus.EXPIRED and self.pages_of(reservation, Status.REFUNDED):
+        elif order.status == OrderStatus.EXPIRED and any(
+            page.came_late for page in self.pages_of(reservation, Status.REFUNDED)
+        ):
             order.status, order.settled = OrderStatus.REFUNDED, False
 
     def paid_by_staff(self, refund_id: str) -> bool:
