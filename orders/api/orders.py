@@ -272,7 +272,10 @@ class CancelView(JsonAPIView):
         order = orders_of(request).get(pk=order.pk)
         if order.status != OrderStatus.CANCELLED:
             return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
-        return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
+        response = Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
+        if answer.outcome is not CancelOutcome.CANCELLED:
+            response[REPLAYED_HEADER] = "true"
+        return response
 
 
 def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> KeyedCall:
@@ -282,13 +285,16 @@ def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") 
 
 
 def answer_once(call: KeyedCall, work: Callable[[], HttpResponse], *, keeps_body: bool) -> HttpResponse:
-    """Do the work of a new call, and keep its answer for repeated calls. A refusal is not kept."""
+    """Do the work of a new call, and keep its answer for repeated calls. A refusal is not kept.
+
+    Nor is an answer that changed nothing: an account could fill the table with new keys.
+    """
     try:
         response = work()
     except BaseException:
         idempotent_calls.give_up(call)
         raise
-    if response.status_code < 300:
+    if response.status_code < 300 and REPLAYED_HEADER not in response:
         body = json_of(response) if keeps_body else None
         idempotent_calls.finish(call, status=response.status_code, answer=body)
     else:

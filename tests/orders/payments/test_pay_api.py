@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order, OrderStatus, Payment
+from orders.models import IdempotentCall, Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider import call_bound
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
@@ -46,6 +46,15 @@ def test_paying_opens_a_page_and_gives_the_same_one_again(order: Order, buyer: U
         assert (again.status_code, again.json()) == (200, first.json())
         assert again["Idempotent-Replayed"] == "true"
     assert SimulatedSession.objects.count() == Payment.objects.count() == 1
+
+
+def test_only_calls_that_change_something_keep_their_keys(order: Order, buyer: User) -> None:
+    for press in (press_pay, press_cancel):
+        for key in ("first", "second", "second"):
+            assert press(signed_in(buyer), order.number, key).status_code < 300
+        again = press(signed_in(buyer), order.number, "third")
+        assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")
+    assert list(IdempotentCall.objects.values_list("key", flat=True)) == ["first", "first"]
 
 
 def test_twenty_presses_at_once_make_one_payment_and_one_session(order: Order, buyer: User) -> None:
