@@ -6,6 +6,7 @@ units by now; then PostgreSQL, which may still refuse. All of this happens with 
 repeated: if the transaction is lost after the hold was restored, the store answers `already_restored` the next time.
 """
 
+from datetime import timedelta
 from enum import StrEnum
 
 import structlog
@@ -26,6 +27,7 @@ from seckill.ledger_words import Released, ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment, SaleItem
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
+from shop.background.outages import AWAY
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits
 from shop.times.timestamps import to_ms
@@ -44,6 +46,8 @@ WAIT_SECONDS_MAX = 15
 # About ten minutes. If the store is away for longer, or cannot read the hold, the payment is refunded.
 ATTEMPTS_MAX = 40
 
+BROKEN_FOR = timedelta(minutes=1)
+
 
 class LatePaymentOutcome(StrEnum):
     """The decision about a late payment."""
@@ -55,11 +59,22 @@ class LatePaymentOutcome(StrEnum):
 
 
 def settle_waiting() -> int:
-    """Decide one batch of the late payments that are still open. Returns how many were decided."""
+    """Decide one batch of the late payments that are still open. Returns how many were decided.
+
+    One at which something raises is logged, stops no other, and is tried again after a minute.
+    """
     waiting = Payment.objects.filter(status=Payment.Status.CAPTURED, next_attempt_at__lte=Now())
     decided = 0
     for order_id in list(waiting.order_by("next_attempt_at").values_list("order_id", flat=True)[:BATCH_MAX]):
-        if settle_late_payment(order_id=order_id) is LatePaymentOutcome.UNAVAILABLE:
+        try:
+            outcome = settle_late_payment(order_id=order_id)
+        except AWAY:
+            raise
+        except Exception:
+            log.exception("late_payment_not_decided", order_pk=order_id)
+            waiting.filter(order_id=order_id).update(next_attempt_at=Now() + BROKEN_FOR)
+            continue
+        if outcome is LatePaymentOutcome.UNAVAILABLE:
             # The store is unreachable or the item not verified; the others would probably only wait as well.
             break
         decided += 1

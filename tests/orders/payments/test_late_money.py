@@ -312,6 +312,35 @@ def test_a_wrong_amount_that_goes_back_after_the_expiry_leaves_a_late_payment_it
     assert figures(item) == (4, 0, 1, 1)
 
 
+def test_a_late_payment_at_which_something_raises_keeps_no_other_waiting(
+    item: SaleItem, buyer: User, rival: User, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two late payments that wait for the store, of which the first raises when it is decided
+    late = [expired(item, each) for each in (buyer, rival)]
+    healthy = store_away(settings)
+    for _order, payment in late:
+        send_webhook(message(payment))
+    settings.CACHES = healthy
+    make_due(Payment)
+    reclaim_units = late_money.reclaim_units
+
+    def reclaim_all_but_the_first(*, order: Order) -> late_money.LatePaymentOutcome:
+        if order == late[0][0]:
+            raise ValueError("an order that breaks it")
+        return reclaim_units(order=order)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(late_money, "reclaim_units", reclaim_all_but_the_first)
+        # Then the other is decided
+        assert late_money.settle_waiting() == 1
+    assert statuses_of(*late[1]) == KEPT
+    # And the first is tried again later
+    assert (late_money.settle_waiting(), statuses_of(*late[0])[0]) == (0, OrderStatus.EXPIRED)
+    make_due(Payment)
+    assert late_money.settle_waiting() == 1
+    assert statuses_of(*late[0]) == KEPT
+
+
 def test_with_the_holds_lost_a_late_payment_waits_for_the_reconcile(item: SaleItem, buyer: User, store: Any) -> None:
     order, payment = expired(item, buyer)
     store.hdel(f"seckill:{{{item.pk}}}:holds", str(order.reservation_id))
