@@ -38,7 +38,8 @@ def is_due() -> bool:
     last = cache.get(RESULT_KEY)
     if last is None:
         return True
-    age = timedelta(seconds=timezone.now().timestamp() - last["at_s"])
+    # A worker whose clock was put right since may have left a time that is years ahead.
+    age = abs(timedelta(seconds=timezone.now().timestamp() - last["at_s"]))
     return age > AT_ANY_HOUR_AFTER or (timezone.localtime().hour == HOUR and age > AT_NIGHT_AFTER)
 
 

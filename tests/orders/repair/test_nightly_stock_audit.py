@@ -38,6 +38,12 @@ def test_it_runs_once_in_each_night_and_makes_up_for_a_missed_one() -> None:
     assert runs_at(NIGHT + timedelta(hours=24 + 31))
 
 
+def test_a_clock_that_was_ahead_does_not_end_the_audits() -> None:
+    assert runs_at(NIGHT + timedelta(days=400))
+    assert runs_at(NIGHT)
+    assert not runs_at(NIGHT + timedelta(minutes=10))
+
+
 def test_a_difference_is_counted_at_metrics(client: Client) -> None:
     cup = goods("cup", units=5)
     assert "stampede_stock_differences 0" not in client.get("/metrics").text
