@@ -6,6 +6,7 @@ is repeated after a crash or a timeout pays nothing twice. A payment stays `capt
 that changes a refund locks its order first.
 """
 
+import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -21,13 +22,13 @@ from orders.life.attention import give_reason, is_over, resolved_at
 from orders.models import BY_HAND, ENDED_UNPAID, Attention, Order, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import EventKind, ProviderRefused, ProviderUnreachable, RefundAnswer
-from orders.payments.provider.timing import claim_attempt
+from orders.payments.provider.timing import SWEEP_SECONDS, claim_attempt
 from orders.refund_records import add_refund
+from seckill.items.loop import until
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# Each call may take the provider's timeout of about two seconds; a batch stays well below the task's limit of 60 s.
 BATCH_MAX = 20
 
 # After this many failed attempts a person should look at the order.
@@ -84,7 +85,7 @@ def request_due_refunds() -> int:
     """Ask the providers for one batch of due refunds. Returns how many are done. Staff pay theirs themselves."""
     due = Refund.objects.filter(status=Refund.Status.DUE, next_attempt_at__lte=Now())
     batch = due.select_related("payment__order").order_by("next_attempt_at")[:BATCH_MAX]
-    return sum(request_refund(refund=refund) for refund in batch)
+    return sum(request_refund(refund=refund) for refund in until(time.monotonic() + SWEEP_SECONDS, batch))
 
 
 def request_refund(*, refund: Refund) -> bool:

@@ -23,17 +23,17 @@ from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import PagePaid, ProviderRefused, ProviderUnreachable, Session
 from orders.payments.provider.names import chosen_providers
-from orders.payments.provider.timing import claim_attempt, next_attempt
+from orders.payments.provider.timing import SWEEP_SECONDS, claim_attempt, next_attempt
 from orders.refund_records import captured_payment
 from orders.units import one_for_each
 from orders.units.lost_payments import sold_in_the_store
 from orders.units.one_for_each import Claim
+from seckill.items.loop import until
 from shop.prices.money import to_decimal
 from shop.tracing.steps import steps
 
 log = structlog.get_logger(__name__)
 
-# Each call may take the provider's timeout of about two seconds; a batch stays well below the task's limit of 60 s.
 BATCH_MAX = 20
 
 # A page that is as old may have ended, without an event that said so, or can be opened no more: Stripe's pages live for
@@ -224,7 +224,7 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
         .order_by(F("next_attempt_at").asc(nulls_first=True), "created_at")[:batch_max]
     )
     closed, unreachable = 0, set()
-    for payment in due:
+    for payment in until(time.monotonic() + SWEEP_SECONDS, due):
         if payment.provider in unreachable:
             continue
         unclosed = Payment.objects.filter(pk=payment.pk, status=payment.status)

@@ -17,6 +17,7 @@ from seckill.store.client import StoreUnreachable, server_of, wait_for_servers
 log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
+Row = TypeVar("Row")
 
 # The failures that this process has logged: (event, item) -> the kind of error.
 _logged: dict[tuple[str, int], str] = {}
@@ -67,12 +68,12 @@ def answers(item_id: int) -> bool:
     return True
 
 
-def until(ends_s: float, item_ids: Iterable[int]) -> Iterator[int]:
-    """The items, until `time.monotonic()` reaches `ends_s`. The next sweep does the rest."""
-    for item_id in item_ids:
+def until(ends_s: float, rows: Iterable[Row]) -> Iterator[Row]:
+    """Items or others, until `time.monotonic()` reaches `ends_s`. The next sweep does the rest."""
+    for row in rows:
         if time.monotonic() >= ends_s:
             break
-        yield item_id
+        yield row
 
 
 def report(event: str, *, item_id: int, error: Exception) -> None:

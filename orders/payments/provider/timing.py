@@ -12,6 +12,10 @@ from shop.databases.database_clock import database_now
 # replays of a captured message. Stripe's own default.
 TOLERANCE_SECONDS = 300
 
+# After this long a sweep asks no further: each of its rows may take several calls that a slow provider answers just in
+# time, and the task's limit is 60 s.
+SWEEP_SECONDS = 20.0
+
 # The longest pause between retries: short enough for the buyer, long enough for a provider that is down all night.
 WAIT_SECONDS_MAX = 300
 

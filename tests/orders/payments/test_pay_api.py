@@ -3,6 +3,7 @@
 import threading
 import time
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -15,15 +16,17 @@ from rest_framework.test import APIClient
 from orders import tasks
 from orders.life import lifecycle
 from orders.models import IdempotentCall, Order, OrderStatus, Payment
-from orders.payments import provider_choice
+from orders.payments import provider_choice, sessions
 from orders.payments.provider import call_bound
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
+from orders.payments.provider.timing import SWEEP_SECONDS
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
+from seckill.items import loop
 from seckill.models import SaleItem
 from tests.own_store import silent_server
 from tests.steps.at_once import at_once, run_and_close
-from tests.steps.buying import let_deadlines_pass, signed_in, status_of
+from tests.steps.buying import let_deadlines_pass, order_of, signed_in, status_of
 from tests.steps.paying import make_due, message, payment_of, press_cancel, press_pay, send_webhook
 from tests.steps.store import figures
 
@@ -173,6 +176,21 @@ def test_a_page_that_cannot_be_closed_is_tried_again_later(order: Order, payment
         assert tasks.close_sessions() == 0, error
         make_due(Payment)
     assert tasks.close_sessions() == 1
+
+
+def test_a_sweep_ends_where_pages_are_closed_slowly(
+    item: SaleItem, buyer: User, rival: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in (buyer, rival):
+        order = order_of(item, each)
+        payment_of(order)
+        lifecycle.cancel(order_id=order.pk)
+    close = mock.Mock()
+    clock = SimpleNamespace(monotonic=lambda: close.call_count * SWEEP_SECONDS)
+    for module in (loop, sessions):
+        monkeypatch.setattr(module, "time", clock)
+    with provider_that(close_session=close):
+        assert [tasks.close_sessions() for _ in range(3)] == [1, 1, 0]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 from uuid import UUID, uuid4
@@ -17,8 +18,10 @@ from orders.mails.message import message_of
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice, refunds
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer, RefundReply
+from orders.payments.provider.timing import SWEEP_SECONDS
 from orders.payments.simulated.models import SimulatedMessage, SimulatedRefund, SimulatedSession
 from orders.refund_records import RefundRequest
+from seckill.items import loop
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.steps.at_once import at_once
@@ -455,3 +458,13 @@ def test_a_part_of_a_flash_sale_keeps_its_units_sold(order: Order, item: SaleIte
     ask(order, 1900, units_of_line={line.pk: 1}, units_back=True)
     assert figures(item) == (2, 0, 3, 3)
     assert not Refund.objects.get().lines.get().is_returned
+
+
+def test_a_sweep_ends_where_each_answer_of_the_provider_is_slow(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    for amount_minor in (100, 200):
+        assert ask(order, amount_minor) is RefundOutcome.STARTED
+    with provider_that(return_value=RefundReply(RefundAnswer.DONE, "re_1")) as asked:
+        clock = SimpleNamespace(monotonic=lambda: asked.call_count * SWEEP_SECONDS)
+        for module in (loop, refunds):
+            monkeypatch.setattr(module, "time", clock)
+        assert [tasks.move_refunds() for _ in range(3)] == [1, 1, 0]
