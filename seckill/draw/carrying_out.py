@@ -5,6 +5,7 @@ killed anywhere, and several may do it at once. Winners are written down before 
 sweep reserves for the same entries, under the same reservation ids.
 """
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -18,7 +19,7 @@ from django.utils import timezone
 from seckill import ledger
 from seckill.draw.drawing import Drawn, Entry, draw_entries, entries_sha256, file_text
 from seckill.items import item_state
-from seckill.items.loop import for_each_item
+from seckill.items.loop import for_each_item, until
 from seckill.models import LONGEST_HOLD, Draw, DrawEntry, SaleChange, SaleItem
 from seckill.outbox import doorbell
 from seckill.outcomes import Outcome
@@ -33,6 +34,9 @@ Status = DrawEntry.Status
 BATCH_MAX = 200
 # How many batches an item gets in one sweep: the others come a second later.
 BATCHES_MAX = 20
+# After this long no further item has its turn. The first batches of a large draw are thousands of calls for each item,
+# and units of expired orders wait for the same process.
+SECONDS_MAX = 10.0
 # A sale whose end was an hour ago gives nothing more. Its winners may still pay; those without units are still told.
 CLOSED_FOR = timedelta(hours=1)
 
@@ -61,7 +65,8 @@ def carry_out_draws() -> int:
                 raise
             log.exception("draw_not_carried_out", sale_id=sale_id)
     end_without_store()
-    counts, _broken = for_each_item(give_units, item_ids=items_to_give(), event="draw_units_not_given")
+    item_ids = until(time.monotonic() + SECONDS_MAX, items_to_give())
+    counts, _broken = for_each_item(give_units, item_ids=item_ids, event="draw_units_not_given")
     return sum(counts.values())
 
 

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -20,6 +21,7 @@ from orders.tasks import carry_out_draws, return_unsold_units
 from seckill import ledger
 from seckill.draw import carrying_out
 from seckill.draw.drawing import Entry, draw_entries
+from seckill.items import loop
 from seckill.models import Draw, DrawEntry, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
@@ -38,7 +40,7 @@ from tests.steps.drawing import (
     statuses,
     swept,
 )
-from tests.steps.shop import text_of
+from tests.steps.shop import make_product, text_of
 from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db
@@ -195,6 +197,19 @@ def test_sweeps_at_once_draw_once_and_give_no_unit_twice(product: Product) -> No
     assert statuses(item) == ["passed_on"] * 2 + ["won"] * 3 + ["not_won"] * 4
     assert SaleChange.objects.filter(kind="draw").count() == 1
     assert_conserved(item)
+
+
+def test_items_of_a_large_draw_have_their_turns_in_several_sweeps(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_draw(make_product(slug="cup", name="Cup", price_minor=9900), quantity=1)
+    for each in (item, other):
+        closed(each, 1)
+    with mock.patch.object(ledger, "reserve", wraps=ledger.reserve) as asked:
+        clock = SimpleNamespace(monotonic=lambda: asked.call_count * carrying_out.SECONDS_MAX)
+        for module in (loop, carrying_out):
+            monkeypatch.setattr(module, "time", clock)
+        assert [carry_out_draws() for _ in range(3)] == [1, 1, 0]
 
 
 def test_units_that_staff_withdraw_first_or_pause_are_given_when_they_come_back(item: SaleItem) -> None:
