@@ -140,6 +140,24 @@ def test_a_payment_that_was_not_taken_is_said_to_be_refunded_once_it_is(client: 
         assert ("It may take a few days to appear in your account." if attention else REFUNDED) in words, attention
 
 
+def test_a_paid_order_does_not_say_of_a_payment_that_it_did_not_take_that_all_is_refunded(
+    client: Client, order: Order
+) -> None:
+    payment_row(order, captured_at=timezone.now())
+    for attention in (Attention.ONE_EACH, Attention.AMOUNT_DIFFERS):
+        put(order, OrderStatus.PAID, attention=attention)
+        for status, says in (
+            (Payment.Status.REFUND_DUE, "We refund the payment that this order did not take."),
+            (Payment.Status.REFUNDED, "We have refunded the payment that this order did not take."),
+        ):
+            Payment.objects.update(status=status)
+            words = words_on(client, order)
+            assert says in words, attention
+            assert "in full" not in words, attention
+            assert "yours has had its own" not in words, attention
+            assert REFUNDED not in words, attention
+
+
 # What an order that expired says in each case, and a cancelled one where that differs. Where its units went depends on
 # the sale: it may be over or paused by now, and others may wait for them.
 CONTACT = "If you have not got your money back, please contact us."
