@@ -24,6 +24,7 @@ from django.utils.translation import override
 from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
 
 from shop.background.faults import Faults
+from shop.configuration.log_lines import SECRET
 from shop.http.base_view import LengthRequired
 from shop.http.endpoints import ENDPOINT, OTHER, endpoint_seconds
 from shop.http.parsers import BodyTooLarge
@@ -194,7 +195,7 @@ class FrontDoor:
         except LaneFull:
             answer = refusal(environ_of(scope), status=503)
         except Exception:
-            log.exception("request_failed", path=scope.path)
+            log.exception("request_failed", path=SECRET.sub("…", scope.path))
             answer = 500, [("Content-Type", "text/plain")], b""
         self._hot_lane.count_error(call)
         return answer

@@ -231,6 +231,17 @@ def test_a_refusal_at_overload_leaves_the_connection_open_and_is_in_the_language
         assert text.isascii() == (language == "en"), (path, asked)
 
 
+class Failing(Lane):
+    async def run(self, work: Callable[[], Any]) -> Any:
+        raise ZeroDivisionError
+
+
+def test_the_line_of_a_call_that_fails_has_no_link_that_opens_an_order() -> None:
+    with capture_logs() as lines:
+        assert told(Scope("GET", f"/orders/guest/{'x' * 40}/pay/"), lane=Failing)[0] == 500
+    assert [line["path"] for line in lines] == ["/orders/guest/…/pay/"]
+
+
 class Lossy(dict[str, str]):
     """Headers of which granian cannot give one."""
 

@@ -24,6 +24,7 @@ from shop.accounts.caller import Caller, find_caller
 from shop.http.client_address import client_network
 from shop.http.problems import is_outage
 from shop.http.rate_limits import LimitReached
+from shop.http.utf8_requests import Utf8Request
 from shop.languages.buyer_language import is_language_chosen
 from web.reservations.calls import Kind, OrdinaryCall
 from web.wsgi_request import environ_of
@@ -46,7 +47,7 @@ class SignedInCalls:
         """The body of the view's answer; None if the view must decide. `language` is that of the client."""
         if is_connection_old():
             return None
-        request = WSGIRequest(environ_of(call.scope))
+        request = Utf8Request(environ_of(call.scope))
         try:
             caller = find_caller(request)
             if caller is None:
