@@ -6,11 +6,12 @@ after a crash has the same Message-ID.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
 from django.core.cache import cache
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
@@ -86,11 +87,17 @@ def enqueue_again(*, order: Order, kind: Mail.Kind) -> None:
     Mail.objects.update_or_create(order=order, kind=kind, defaults=ANEW)
 
 
-def retry_unsent(*, mail_ids: Iterable[int]) -> Counter[str]:
-    """Make unsent mails due now and reset their attempts. Returns how many got each answer: DUE_NOW, or why not."""
+def retry_unsent(*, mail_ids: Iterable[int], on_due: Callable[[Mail], object] = bool) -> Counter[str]:
+    """Make unsent mails due now and reset their attempts. Returns how many got each answer: DUE_NOW, or why not.
+
+    `on_due` runs in the transaction that makes a mail due.
+    """
     answers, leaving = Counter[str](), Counter[str]()
     for mail in with_contents().filter(pk__in=list(mail_ids)).order_by("pk"):
-        answer = retry(mail, before_it=leaving[count_name(mail)])
+        with transaction.atomic():
+            answer = retry(mail, before_it=leaving[count_name(mail)])
+            if answer == DUE_NOW:
+                on_due(mail)
         answers[answer] += 1
         leaving[count_name(mail)] += answer == DUE_NOW
     return answers

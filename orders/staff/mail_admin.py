@@ -1,6 +1,7 @@
 """Mails in the admin: sent, due, and those that could not be sent."""
 
 import re
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -148,12 +149,15 @@ class MailAdmin(ReadOnlyAdmin):
         if answer in NOTES:
             self.message_user(request, str(NOTES[answer]), messages.WARNING)
         elif answer == sending.DUE_NOW:
-            # Without the address: the history is kept for longer than the account.
-            self.log_change(request, mail.order, str(_("Mail sent again: %(kind)s.") % what))
+            self.log_sent_again(request, mail)
             self.message_user(request, str(_("The mail will be sent in a moment.")), messages.SUCCESS)
         else:
             self.message_user(request, str(_("The mail is due anyway.")), messages.INFO)
         return redirect(page)
+
+    def log_sent_again(self, request: HttpRequest, mail: Mail) -> None:
+        """Without the address: the history is kept for longer than the account."""
+        self.log_change(request, mail.order, str(_("Mail sent again: %(kind)s.") % {"kind": mail.get_kind_display()}))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Mail], search_term: str
@@ -201,7 +205,8 @@ class MailAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Retry sending"), permissions=["manage"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
         choice = limited_selection(queryset, possible=Q(sent_at=None))
-        for answer, count in sending.retry_unsent(mail_ids=choice.pks).items():
+        note = partial(self.log_sent_again, request)
+        for answer, count in sending.retry_unsent(mail_ids=choice.pks, on_due=note).items():
             level = messages.SUCCESS if answer == sending.DUE_NOW else messages.WARNING
             self.message_user(request, answer_text(answer, count), level)
         if choice.not_all:

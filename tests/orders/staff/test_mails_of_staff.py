@@ -94,9 +94,12 @@ def test_a_mail_that_a_worker_is_just_sending_is_not_sent_beside_it(client: Clie
     server_away = Mock(**{"open.side_effect": ConnectionRefusedError("away")})
     assert sending.deliver(claimed, server_away) is Delivery.NO_ANSWER
     assert Mail.objects.get().attempts == 1
+    assert not LogEntry.objects.exists()
     assert retry(client) == ["1 mail will be sent in a moment."]
     assert tasks.send_mails() == 1
     assert retry(client) == ["1 mail was already sent and will not be sent again."]
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.change_message) == (str(sent.order_id), "Mail sent again: confirmation.")
 
 
 def test_a_mail_that_would_be_one_too_many_stays_as_it_is(
