@@ -31,7 +31,7 @@ from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
 from orders.staff.read_only_admin import page_of
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.addresses.countries import country_choices
-from shop.staff.address_admin import StaffAddressForm
+from shop.staff.address_admin import ShownForm, StaffAddressForm
 
 
 class OrderAddressForm(StaffAddressForm):
@@ -54,7 +54,12 @@ class OrderAddressForm(StaffAddressForm):
         country.choices = [("", "–"), *names]
 
 
-class EmailForm(forms.Form):
+class TrackingCorrection(ShownForm, TrackingForm):
+    compared = ("carrier", "tracking_number")
+
+
+class EmailForm(ShownForm):
+    compared = ("email",)
     email = forms.EmailField(
         label=gettext_lazy("Mail address"),
         max_length=Order._meta.get_field("email").max_length,
@@ -76,17 +81,21 @@ class OrderCorrections(OrderActions):
             *super().get_urls(),
         ]
 
-    def order_to_change(self, request: HttpRequest, order_id: int, *, ships: bool = False) -> Order:
+    def order_to_change(
+        self, request: HttpRequest, order_id: int, *, ships: bool = False, locked: bool = False
+    ) -> Order:
         if not (self.has_ship_permission(request) if ships else self.has_manage_permission(request)):
             raise PermissionDenied
-        return get_object_or_404(Order.objects.select_related("buyer").prefetch_related(with_lines()), pk=order_id)
+        orders = Order.objects.select_related("buyer").prefetch_related(with_lines())
+        return get_object_or_404(orders.select_for_update(of=("self",)) if locked else orders, pk=order_id)
 
+    @transaction.atomic
     def tracking_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        order = self.order_to_change(request, order_id, ships=True)
+        order = self.order_to_change(request, order_id, ships=True, locked=request.method == "POST")
         if order.shipped_at is None:
             raise Http404
         initial = {"carrier": order.carrier, "tracking_number": order.tracking_number}
-        form = TrackingForm(request.POST if request.method == "POST" else None, initial=initial)
+        form = TrackingCorrection(request.POST if request.method == "POST" else None, initial=initial)
         if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Tracking number"))
         lifecycle.correct_tracking(order_id=order.pk, **form.cleaned_data)
@@ -111,9 +120,7 @@ class OrderCorrections(OrderActions):
 
         Locked on the way: the buyer may choose another country right now, and somebody else send the parcel.
         """
-        order = self.order_to_change(request, order_id)
-        if request.method == "POST":
-            order = Order.objects.select_for_update(of=("self",)).select_related("buyer").get(pk=order_id)
+        order = self.order_to_change(request, order_id, locked=request.method == "POST")
         if order.status not in CHANGEABLE:
             said = _("The address can no longer be changed: the order has been sent, or it has ended.")
             self.message_user(request, said, messages.WARNING)
@@ -130,19 +137,19 @@ class OrderCorrections(OrderActions):
         self.message_user(request, _("The delivery address is saved."), messages.SUCCESS)
         return redirect(page_of(order))
 
+    @transaction.atomic
     def email_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        order = self.order_to_change(request, order_id)
+        order = self.order_to_change(request, order_id, locked=request.method == "POST")
         if order.buyer_id is not None:
             raise Http404
         form = EmailForm(request.POST if request.method == "POST" else None, initial={"email": order.email})
         if not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Mail address"))
         email = form.cleaned_data["email"]
-        with transaction.atomic():
-            of_guest = Order.objects.filter(pk=order.pk, buyer=None).exclude(email=email)
+        if form.changed_names:
             mark = mailbox_mark(email) if order.guest_mailbox else ""
-            if of_guest.update(email=email, guest_mailbox=mark):
-                self.log_change(request, order, _("Mail address changed."))
+            Order.objects.filter(pk=order.pk).update(email=email, guest_mailbox=mark)
+            self.log_change(request, order, _("Mail address changed."))
         self.message_user(request, _("The mail address is saved."), messages.SUCCESS)
         return redirect(page_of(order))
 

@@ -3,6 +3,7 @@
 Orders keep the address that they were given; that of an order is changed on the order's page.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -11,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -22,12 +24,46 @@ from shop.models import Address, Customer
 from shop.staff.admin_base import StaffAdmin
 
 
-class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The rules of the buyer's own form, with a plain field for each line."""
+class ShownForm(forms.Form):
+    """Refuses a change of what somebody else has changed since the page was shown."""
 
-    country = forms.ChoiceField(label=gettext_lazy("Country or region"), widget=UnfoldAdminSelectWidget)
-    # What the page shows: the buyer may correct it meanwhile, too.
+    compared: Sequence[str]
     shown = forms.CharField(required=False, widget=forms.HiddenInput)
+    has_changed_text: str | Promise = gettext_lazy(
+        "This has changed since the page was shown. Here it is as it is now; change it again."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["shown"] = repr([self.initial.get(name, "") for name in self.compared])
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        values.pop("shown", None)
+        if self.changed_names and self.data.get("shown", self.initial["shown"]) != self.initial["shown"]:
+            # The form shows it as it is now.
+            self.data = self.initial
+            raise ValidationError(str(self.has_changed_text))
+        return values
+
+    @property
+    def changed_names(self) -> list[str]:
+        """The labels of the fields that say something else than before."""
+        return [
+            str(self.fields[name].label)
+            for name in self.compared
+            if name in self.cleaned_data and self.cleaned_data[name] != self.initial.get(name, "")
+        ]
+
+
+class StaffAddressForm(ShownForm, forms.ModelForm):  # type: ignore[type-arg]
+    """The rules of the buyer's own form, with a plain field for each line. The buyer may correct it meanwhile, too."""
+
+    compared = ADDRESS_FIELDS
+    has_changed_text = gettext_lazy(
+        "The address has changed since this page was shown. Here it is as it is now; change it again."
+    )
+    country = forms.ChoiceField(label=gettext_lazy("Country or region"), widget=UnfoldAdminSelectWidget)
 
     class Meta:
         model = Address
@@ -35,7 +71,6 @@ class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial["shown"] = repr([self.initial.get(name, "") for name in ADDRESS_FIELDS])
         for name in (*PLACES, "postcode"):
             # Which of them is needed depends on the country.
             if name in self.fields:
@@ -50,22 +85,7 @@ class StaffAddressForm(forms.ModelForm):  # type: ignore[type-arg]
             if name not in self.errors:
                 self.add_error(name, error)
         values.update({name: text for name, text in tidied.items() if name not in self.errors})
-        if self.changed_names and self.data.get("shown", self.initial["shown"]) != self.initial["shown"]:
-            # The form shows it as it is now.
-            self.data = self.initial
-            raise ValidationError(
-                _("The address has changed since this page was shown. Here it is as it is now; change it again.")
-            )
-        return values
-
-    @property
-    def changed_names(self) -> list[str]:
-        """The labels of the fields that say something else than before."""
-        return [
-            str(self.fields[name].label)
-            for name in ADDRESS_FIELDS
-            if name in self.cleaned_data and self.cleaned_data[name] != self.initial.get(name, "")
-        ]
+        return super().clean()
 
 
 @admin.register(Address)

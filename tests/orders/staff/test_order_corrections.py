@@ -99,6 +99,25 @@ def test_what_the_buyer_has_corrected_since_the_page_was_shown_stays(client: Cli
     assert ShippingAddress.objects.get().phone == "13900139000"
 
 
+def test_an_old_page_overwrites_neither_a_tracking_number_nor_a_mail_address(
+    client: Client, order: Order, guests: Order
+) -> None:
+    assert lifecycle.ship(order_id=order.pk, carrier="EMS", tracking_number="wrong")
+    for url, row, name in (
+        (f"{ORDERS}{order.pk}/tracking/", order, "tracking_number"),
+        (email_page(guests), guests, "email"),
+    ):
+        old = client.get(url).context["form"].initial
+        client.post(url, {**old, name: "colleague@example.com"})
+        answer = client.post(url, {**old, name: "mine@example.com"})
+        assert "This has changed since the page was shown." in answer.content.decode(), name
+        row.refresh_from_db()
+        assert getattr(row, name) == "colleague@example.com"
+        client.post(url, {**answer.context["form"].initial, name: "mine@example.com"})
+        row.refresh_from_db()
+        assert getattr(row, name) == "mine@example.com"
+
+
 def test_an_order_that_was_sent_keeps_its_address(client: Client, order: Order) -> None:
     # A form that was opened before the parcel left changes nothing either.
     assert lifecycle.ship(order_id=order.pk)
