@@ -191,7 +191,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
             )
             .annotate(**possible_steps())
         )
-        return orders.filter(pk=object_id).first() if str(object_id).isdecimal() else None
+        return orders.filter(pk=self.pk_of(object_id)).first()
 
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [

@@ -124,7 +124,7 @@ class MailAdmin(ReadOnlyAdmin):
         return [path("<int:mail_id>/again/", view, name="orders_mail_again"), *super().get_urls()]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Mail | None:
-        return sending.with_contents().filter(pk=object_id).first() if str(object_id).isdecimal() else None
+        return sending.with_contents().filter(pk=self.pk_of(object_id)).first()
 
     def page_context(self, request: HttpRequest, obj: Mail | None) -> dict[str, Any]:
         again = {"title": SEND_AGAIN, "url": reverse("admin:orders_mail_again", args=[obj.pk])} if obj else {}

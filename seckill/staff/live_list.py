@@ -59,7 +59,7 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
         """The figures of the requested items, by id; seckill/static/seckill/live-figures.js polls every two seconds."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        pks = [int(pk) for pk in request.GET.getlist("item")[:ITEMS_MAX] if pk.isdecimal()]
+        pks = [int(pk) for pk in request.GET.getlist("item")[:ITEMS_MAX] if pk.isdecimal() and len(pk) < 19]
         items = list(SaleItem.objects.select_related("sale").filter(pk__in=pks))
         rooms = {sale.pk: room_figures(sale) for sale in {item.sale for item in items}}
         return JsonResponse(

@@ -11,12 +11,12 @@ from django.contrib.admin.exceptions import NotRegistered
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.contenttypes.views import shortcut
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db import DataError, models, transaction
+from django.db import DataError, ProgrammingError, models, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -103,8 +103,10 @@ class ModelAdmin(UnfoldModelAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         try:
             return super().get_changelist_instance(request)
-        except DataError as error:
-            # A filter that PostgreSQL cannot read, such as a text with a NUL.
+        except (DataError, IndexError, OverflowError, ProgrammingError, ValueError) as error:
+            if request.GET.keys() <= {ERROR_FLAG}:
+                raise
+            # A filter that Django or PostgreSQL cannot read: a text with a NUL, a range of one value, a year like 10³⁰.
             raise IncorrectLookupParameters from error
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:

@@ -150,3 +150,18 @@ def test_a_nul_in_a_filter_is_answered_as_any_wrong_one(client: Client) -> None:
             answer = client.get(list_url(model), {f"{name}__exact": "\0"})
             assert (answer.status_code, answer.headers.get("Location")) == (302, f"{list_url(model)}?e=1"), model
     assert client.get(list_url(Order), {"q": "\0"}).status_code == 200
+
+
+def test_a_lookup_that_cannot_be_read_leads_back_to_the_list(client: Client, item: SaleItem) -> None:
+    long = "9" * 4400
+    for model, lookup in (
+        (Mail, {"kind__range": "x"}),
+        (Mail, {"kind__range": "1,2,3"}),
+        (Document, {"issued_at__year": "1" + "0" * 30}),
+        (Product, {"category": long}),
+    ):
+        answer = client.get(list_url(model), lookup)
+        assert (answer.status_code, answer.headers.get("Location")) == (302, f"{list_url(model)}?e=1"), lookup
+    for page in (f"{list_url(Mail)}{long}/history/", f"{list_url(Order)}{long}/delete/"):
+        assert client.get(page).status_code in (302, 403, 404), page
+    assert client.get(f"{list_url(SaleItem)}figures/", {"item": long}).json() == {}
