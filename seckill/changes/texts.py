@@ -65,7 +65,7 @@ def reason_text(change: SaleChange) -> str:
 def outcome_sentence(change: SaleChange) -> str:
     """The result of the change, in the reader's language."""
     if change.status == Status.PENDING:
-        return _("Waiting for the reservation store.")
+        return _("Not applied yet: another process has the item, or the reservation store does not answer.")
     if change.kind == Kind.DRAW:
         count = int(change.outcome)
         return ngettext("%(count)d entry took part.", "%(count)d entries took part.", count) % {"count": count}
@@ -98,8 +98,8 @@ def result_message(change: SaleChange) -> str:
     if change.status == Status.PENDING:
         return (
             _(
-                "The change to “%(target)s” (%(what)s) is recorded. It takes effect as soon as the reservation store "
-                "is available again."
+                "The change to “%(target)s” (%(what)s) is recorded. It takes effect by itself: in a moment, or as "
+                "soon as the reservation store is available again."
             )
             % values
         )
