@@ -1,9 +1,12 @@
 """The items in the form of a draft sale. Errors are shown at the field that breaks a rule."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.db.models import QuerySet
 from django.forms.formsets import DELETION_FIELD_NAME
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -12,6 +15,7 @@ from unfold.widgets import UnfoldBooleanWidget
 from seckill.live.staff_figures import units_text
 from seckill.models import Sale, SaleItem
 from seckill.staff.permissions import may_see_sales
+from shop.models import Variant
 from shop.prices.price_field import PriceField, price_text
 from shop.staff.admin_base import TabularInline
 
@@ -20,6 +24,17 @@ if TYPE_CHECKING:
     BaseInlineFormSet = forms.BaseInlineFormSet[Any, Any, Any]
 else:
     from unfold.forms import PaginationInlineFormSet as BaseInlineFormSet
+
+
+class VariantSelect(AutocompleteSelect):
+    """Django's own reads the chosen variant and its product again, for each row."""
+
+    chosen: Variant | None = None
+
+    def optgroups(self, name: str, value: Sequence[str], attrs: Any = None) -> list[Any]:
+        if self.chosen is None or list(value) != [str(self.chosen.pk)]:
+            return super().optgroups(name, value, attrs)
+        return [(None, [self.create_option(name, self.chosen.pk, str(self.chosen), True, 0)], 0)]
 
 
 class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -40,6 +55,8 @@ class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["unlimited"].initial = self.instance.pk is not None and self.instance.quantity is None
+        if self.instance.pk is not None and "variant" in self.fields:
+            self.fields["variant"].widget.widget.chosen = self.instance.variant
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -75,6 +92,15 @@ class SaleItemInline(TabularInline):
     formset = SaleItemFormSet
     autocomplete_fields = ["variant"]
     hide_title = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SaleItem]:
+        items: QuerySet[SaleItem] = super().get_queryset(request)
+        return items.select_related("variant__product")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        return super().formfield_for_foreignkey(
+            db_field, request, **{"widget": VariantSelect(db_field, self.admin_site), **kwargs}
+        )
 
     def get_extra(self, request: HttpRequest, obj: Sale | None = None, **kwargs: Any) -> int:
         return 0 if obj else 1

@@ -62,10 +62,14 @@ def test_the_page_of_a_sale_has_what_must_be_found_at_once_before_its_form(clien
 
 def test_the_page_of_a_sale_takes_the_same_statements_for_many_items(client: Client, item: SaleItem) -> None:
     page = admin_page(item.sale)
-    before = statements_for(client, page)
-    for number in range(3):
-        SaleItem.objects.create(sale=item.sale, variant=goods(f"cup-{number}"), price_minor=100, quantity=1)
-    assert statements_for(client, page) == before
+    for published_at in (item.sale.published_at, None):
+        Sale.objects.update(published_at=published_at)
+        before = statements_for(client, page)
+        for number in range(3):
+            variant = goods(f"cup-{number}-{published_at is None}")
+            SaleItem.objects.create(sale=item.sale, variant=variant, price_minor=100, quantity=1)
+        assert statements_for(client, page) == before
+    assert client.get(page).content.decode().count("Cup-") == 6
 
 
 def test_lists_show_open_sales_first_then_coming_ones(client: Client, product: Product) -> None:
