@@ -55,7 +55,11 @@ class WithoutFormulas(TableFormat):
 
 
 class SafeCSV(WithoutFormulas, CSV):  # type: ignore[misc]
-    pass
+    def create_dataset(self, in_stream: Any, **options: Any) -> tablib.Dataset:
+        """In many countries spreadsheet programs write semicolons between columns. No column has one in its name."""
+        head = str(in_stream.partition(b"\n" if isinstance(in_stream, bytes) else "\n")[0])
+        more = {"delimiter": ";"} if ";" in head and "," not in head else {}
+        return super().create_dataset(in_stream, **more, **options)
 
 
 class SafeXLSX(WithoutFormulas, XLSX):  # type: ignore[misc]

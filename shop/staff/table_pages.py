@@ -129,7 +129,7 @@ class WithTables(TablePages):
             names = self.choose_import_resource_class(form, request)._meta.import_id_fields
             text = _(
                 "The table has no column “%(name)s”. Its first line must name the columns; in a CSV file, commas "
-                "separate them."
+                "or semicolons separate them."
             )
             form.add_error("import_file", text % {"name": ", ".join(names)})
         answer: HttpResponse = page

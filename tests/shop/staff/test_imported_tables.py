@@ -345,6 +345,13 @@ class TestFiles:
         confirm(client, STOCK, preview)
         assert variant_of(product).available == before + 5
 
+    def test_semicolons_between_the_columns_are_read_as_commas_are(self, client: Client, db: None) -> None:
+        content = "\ufeffslug;name_en\r\ntea;Tea, green\r\n".encode()
+        preview = upload(client, PRODUCTS, import_file=SimpleUploadedFile("table.csv", content))
+        assert not errors_by_line(preview)
+        confirm(client, PRODUCTS, preview)
+        assert Product.objects.get(slug="tea").name == "Tea, green"
+
     def test_a_file_that_is_no_table_or_too_large_is_refused(
         self, client: Client, db: None, settings: Settings
     ) -> None:
@@ -364,7 +371,7 @@ class TestFiles:
         assert "UTF-8" in page
         (error,) = errors_of_file(b"slug,name_en\ntea,T\0ea")
         assert error.startswith("The file could not be read.")
-        (error,) = errors_of_file(b"slug;name_en\ntea;Tea")
+        (error,) = errors_of_file(b"slug\tname_en\ntea\tTea")
         assert error.startswith("The table has no column “slug”.")
         settings.IMPORT_ROWS_MAX = 1
         assert upload(client, PRODUCTS, *rows).context["form"].errors["import_file"]
