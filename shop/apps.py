@@ -1,5 +1,7 @@
 from django.apps import AppConfig
 from django.core.checks import Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import storages
 from django.utils.translation import gettext_lazy as _
 
 from shop import deploy_checks
@@ -12,6 +14,10 @@ class ShopConfig(AppConfig):
     verbose_name = _("Shop")
 
     def ready(self) -> None:
+        try:
+            storages["default"]
+        except (ImportError, ImproperlyConfigured, TypeError) as error:
+            raise ImproperlyConfigured(f"MEDIA_STORAGE with MEDIA_STORAGE_OPTIONS is no storage: {error}") from None
         register(check_half_migrated, Tags.database)
         register(check_pooler, "pooler", deploy=True)
         register(deploy_checks.check_addresses, "addresses", deploy=True)

@@ -353,7 +353,7 @@ APPROVAL_PERCENT_OFF_ABOVE: int | None = typed_readers.optional_number(env, "APP
 APPROVALS = {APPROVAL_REFUND_ABOVE, APPROVAL_UNITS_ABOVE, APPROVAL_PERCENT_OFF_ABOVE} != {None}
 APPROVAL_HOURS: int = at_least(1, env, "APPROVAL_HOURS", default=24, why="somebody has to decide within it")
 # Where alerts go; nowhere unless one of the two is set (orders/alerts/).
-ALERT_MAILS: list[str] = env.list("ALERT_MAILS", default=[])
+ALERT_MAILS: list[str] = typed_readers.mail_addresses(env, "ALERT_MAILS")
 ALERT_WEBHOOK_URL: str = typed_readers.http_address(env, "ALERT_WEBHOOK_URL")
 ALERTS = bool(ALERT_MAILS or ALERT_WEBHOOK_URL)
 ALERT_LANGUAGE: str = typed_readers.one_of(env, "ALERT_LANGUAGE", default=LANGUAGE_CODE, allowed=dict(LANGUAGES))

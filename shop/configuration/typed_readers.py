@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Collection
 from decimal import Decimal
+from email.utils import parseaddr
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,7 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import environ
 import limits
 from django.conf.locale import LANG_INFO
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 
 from shop.prices.money import UnknownCurrency, known_currency, to_minor
 
@@ -110,6 +112,17 @@ def http_address(env: environ.Env, name: str) -> str:
     if not sound or any(character.isspace() for character in text):
         raise ImproperlyConfigured(f"{name} must be an address that begins with https:// or http://.")
     return text
+
+
+def mail_addresses(env: environ.Env, name: str) -> list[str]:
+    """Divided by commas, each with or without a name: "Shop <shop@example.com>"."""
+    addresses: list[str] = env.list(name, default=[])
+    try:
+        for address in addresses:
+            validate_email(parseaddr(address)[1])
+    except ValidationError:
+        raise ImproperlyConfigured(f"{name} must be mail addresses, divided by commas.") from None
+    return addresses
 
 
 def currency(env: environ.Env, name: str, *, default: str) -> str:

@@ -111,12 +111,18 @@ def test_a_process_does_not_start_with_one() -> None:
         ("SECKILL_PASS_LIFE_SECONDS", "600"),
         ("SENTRY_DSN", "errors.example/1"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
+        ("ALERT_MAILS", "ops@example.com,ops"),
     ):
         with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
             settings_of({**os.environ, name: text})
     command = [sys.executable, "manage.py", "sale_audit"]
-    done = subprocess.run(command, env={**os.environ, "TRUSTED_PROXIES": "one"}, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (1, "TRUSTED_PROXIES must be a whole number.\n")
+    for name, text, said in (
+        ("TRUSTED_PROXIES", "one", "TRUSTED_PROXIES must be a whole number."),
+        ("MEDIA_STORAGE", "storages.None", "MEDIA_STORAGE with MEDIA_STORAGE_OPTIONS is no storage: "),
+        ("MEDIA_STORAGE_OPTIONS", '{"bucket": 1}', "MEDIA_STORAGE with MEDIA_STORAGE_OPTIONS is no storage: "),
+    ):
+        done = subprocess.run(command, env={**os.environ, name: text}, capture_output=True, text=True)
+        assert (done.returncode, done.stderr.count("\n"), done.stderr.startswith(said)) == (1, 1, True), done.stderr
 
 
 def test_hsts_is_for_a_day_and_this_host_unless_more_is_chosen() -> None:
