@@ -20,6 +20,7 @@ from orders.report.order_figures import buyers_by_country, buyers_by_language, b
 from orders.report.winners import units_by_arrival, units_by_network
 from seckill.live import answer_counts
 from seckill.models import LAST_HOLD_ENDS_AT, Sale
+from seckill.waiting_room.room_ledger import read_room
 from shop.background.outages import AWAY, go_on, wait
 
 # Since the last hold has ended: all buyers have paid by then, or their units went back.
@@ -79,7 +80,7 @@ def sums_of(sale: Sale) -> Sums:
 def keep_due(*, seconds_max: float) -> int:
     """Keep the sums of the sales that are due, for at most about `seconds_max`. Returns of how many.
 
-    Raises errors of the cache server, and keeps nothing then: the next call does.
+    Raises errors of the cache server and of the reservation store, and keeps nothing then: the next call does.
     """
     ends_s, count = time.monotonic() + seconds_max, 0
     for sale in due_sales(now=timezone.now()).order_by("closes_at").iterator():
@@ -97,6 +98,9 @@ def due_sales(*, now: datetime) -> QuerySet[Sale]:
 
 def keep(sale: Sale) -> bool:
     """Of two processes, and of a repeated call, one writes. Sums from before the sale was opened again are replaced."""
+    if sale.has_room:
+        # Raises StoreUnreachable: the sums of a page are without the arrivals then, and these are kept for good.
+        read_room(sale_id=sale.pk)
     sums, row = sums_now(sale), {"closes_at": sale.closes_at, "made_at": timezone.now()}
     earlier = KeptReport.objects.filter(sale=sale).first()
     if earlier is None:
