@@ -111,6 +111,7 @@ def test_a_choice_in_a_second_tab_that_comes_after_the_payment_page_is_not_ignor
         ["The address is saved. The way of sending stays as it was, because the payment page was already open."],
     )
     assert amounts_of(order) == (2700, 800, "Post")
+    assert client.post(order.address_path, ADDRESS | {"shipping": "po\0st:800"}).status_code == 302
     # The same choice again leads to the payment page, also in the language of another tab
     ShippingMethod.objects.filter(pk=post.pk).update(name_zh_hans="邮政")
     for language in ("en", "zh-hans"):
