@@ -84,14 +84,12 @@ class DocumentTable(Table):
                 % {"max": DOCUMENTS_MAX}
             )
         rows = Document.objects.filter(pk__in=pks).select_related("order").order_by("kind", "number")
-        self.numbers = {row.pk: row.shown_number for row in rows if row.kind == Document.Kind.INVOICE}
+        corrected = set(rows.values_list("contents__invoice_id", flat=True)) - {None}
+        self.numbers = {row.pk: row.shown_number for row in Document.objects.filter(pk__in=corrected)}
         return super().export(rows, **options)
 
     def dehydrate_corrects(self, document: Document) -> str:
-        invoice_id = document.contents.get("invoice_id")
-        if invoice_id is None:
-            return ""
-        return self.numbers.get(invoice_id) or Document.objects.get(pk=invoice_id).shown_number
+        return self.numbers.get(document.contents.get("invoice_id", 0), "")
 
     def dehydrate_buyer(self, document: Document) -> str:
         return buyer_name(document.contents["buyer"])

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.db.models import ProtectedError
 from django.db.utils import DatabaseError
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from orders import tasks
@@ -333,6 +334,18 @@ def test_staff_open_print_and_export_documents(as_manager: Client, order: Order)
     assert "Invoice INV-000001" in printed
     assert "Li Lei" in printed
     assert client.get(f"{url}{document.pk}/pdf/").content.startswith(b"%PDF-")
+
+
+def test_a_table_of_notes_alone_names_the_invoices_in_one_statement(as_manager: Client, two_rates: Order) -> None:
+    taken = []
+    for _ in range(2):
+        refunded(two_rates, 1000)
+        tasks.write_invoices()
+        with CaptureQueriesContext(connection) as captured:
+            rows = exported(as_manager, DOCUMENTS, "?kind__exact=credit_note")
+        taken.append(len(captured))
+        assert {row["corrects"] for row in rows} == {"INV-000001"}
+    assert (len(rows), taken[0]) == (2, taken[1])
 
 
 def test_the_table_of_documents_names_the_buyer_whom_the_invoice_names(
