@@ -41,7 +41,7 @@ SECONDS_MAX = 10.0
 CLOSED_FOR = timedelta(hours=1)
 
 HELD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
-# The item has not enough units now: staff have withdrawn some. The winner waits for the first that come back.
+# The item has not enough units now: staff have withdrawn some. The winner waits for the first that are enough.
 NOT_NOW = (Outcome.SOLD_OUT, Outcome.HELD_BY_OTHERS, Outcome.TOO_FEW_LEFT)
 
 WRITE_RESULTS = f"""
@@ -232,11 +232,11 @@ def note_outcomes(outcomes: dict[int, Outcome]) -> int:
 def choose_next(item_id: int) -> int:
     """Let the next entries in the drawn order win that the free units suffice for. Returns how many.
 
-    One process at a time, and only when each earlier winner has its units: so the free units are free.
+    One process at a time, and only when the free units are enough for no earlier winner: so they are free.
     """
     with transaction.atomic():
         drawn = Draw.objects.select_for_update(skip_locked=True, of=("self",)).filter(sale__items=item_id)
-        if not list(drawn.values_list("pk")) or winners_without_units(item_id).exists():
+        if not list(drawn.values_list("pk")):
             return 0
         waiting = DrawEntry.objects.filter(item=item_id, status=Status.NOT_WON, buyer__is_active=True)
         if not waiting.exists():
@@ -244,10 +244,10 @@ def choose_next(item_id: int) -> int:
         counters = ledger.read(item_id=item_id)
         if counters is None or counters.phase is not Phase.OPEN or (counters.left is not None and counters.left <= 0):
             return 0
-        if ask_again_for_lost(item_id):
-            return 0
         chosen, left = [], counters.left
         most = counters.per_buyer_max if left is None else min(left, counters.per_buyer_max)
+        if winners_without_units(item_id).filter(units__lte=most).exists() or ask_again_for_lost(item_id):
+            return 0
         fitting = waiting.filter(units__lte=most)
         for pk, units in fitting.order_by("place").values_list("pk", "units")[:BATCH_MAX]:
             if left is None or units <= left:

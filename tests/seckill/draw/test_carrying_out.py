@@ -41,6 +41,7 @@ from tests.steps.drawing import (
     swept,
 )
 from tests.steps.shop import make_product, text_of
+from tests.steps.staff import change
 from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db
@@ -225,6 +226,22 @@ def test_units_that_staff_withdraw_first_or_pause_are_given_when_they_come_back(
     adjust(item, units=2)
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, False, False, True]
+
+
+def test_units_that_are_too_few_for_a_winner_go_to_the_next_and_do_not_lie_idle(item: SaleItem) -> None:
+    first, big, last = entered(item, 1), entered(item, 1, units=2), entered(item, 2)
+    change(item, SaleChange.Kind.PAUSE)
+    with drawn_in_this_order(item, [*first, *big, *last]):
+        drawn(item)
+    change(item, SaleChange.Kind.WITHDRAW_UNITS, units=1)
+    change(item, SaleChange.Kind.RESUME)
+    swept(item)
+    assert statuses(item) == ["won", "won", "won", "not_won"]
+    assert [entry.reserved_at is None for entry in in_order(item)] == [False, True, False, True]
+    cancel(in_order(item)[0], in_order(item)[2])
+    swept(item)
+    assert statuses(item) == ["passed_on", "won", "passed_on", "not_won"]
+    assert left_held_sold(item) == (0, 2, 0)
 
 
 def test_a_blocked_winner_passes_on(item: SaleItem) -> None:
