@@ -87,7 +87,7 @@ class PlaceView(JsonAPIView):
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         # While the OpenAPI file is made, there is no request at first.
-        asks = self.request is not None and self.request.method == "GET"
+        asks = self.request is not None and self.request.method in ("GET", "HEAD")
         return [PlaceAuthentication()] if asks else super().get_authenticators()
 
     @extend_schema(

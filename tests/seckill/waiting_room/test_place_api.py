@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -47,6 +48,11 @@ def test_a_second_call_hears_the_same_place(waiting: SaleItem, buyer: User, riva
     first, other, again = joined(waiting, buyer), joined(waiting, rival), joined(waiting, buyer)
     assert (first["arrival"], other["arrival"], again["arrival"]) == (0, 1, 0)
     assert first["place_token"] == again["place_token"]
+
+
+def test_a_session_alone_does_not_say_whose_place_is_asked_for(waiting: SaleItem, as_buyer: Client) -> None:
+    for call in (as_buyer.get, as_buyer.head):
+        assert call(f"/api/v1/sales/{waiting.sale_id}/queue/").status_code == 401
 
 
 def test_where_there_is_no_place_to_have_a_call_says_why(product: Product, buyer: User) -> None:
