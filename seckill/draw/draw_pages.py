@@ -177,7 +177,7 @@ def entry_texts(entry: DrawEntry, *, item: SaleItem, sale: Sale, is_over: bool) 
             )
         case DrawEntry.Status.WON:
             return _("You have won"), _(
-                "We are reserving your units. This takes a moment; this page updates automatically."
+                "We reserve your units as soon as we can, mostly within seconds. This page updates automatically."
             )
         case DrawEntry.Status.PASSED_ON:
             return _("Your units went to the next"), _("You had won, but the order was not paid, or it was cancelled.")

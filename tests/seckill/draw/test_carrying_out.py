@@ -238,6 +238,10 @@ def test_units_that_are_too_few_for_a_winner_go_to_the_next_and_do_not_lie_idle(
     swept(item)
     assert statuses(item) == ["won", "won", "won", "not_won"]
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, True, False, True]
+    client = Client()
+    client.force_login(big[0])
+    assert "as soon as we can, mostly within seconds" in text_of(client, f"/sales/{item.sale_id}/enter/")
+    assert "我们会尽快为您锁定商品" in text_of(client, f"/zh-hans/sales/{item.sale_id}/enter/")
     cancel(in_order(item)[0], in_order(item)[2])
     swept(item)
     assert statuses(item) == ["passed_on", "won", "passed_on", "not_won"]
