@@ -41,8 +41,8 @@ SECONDS_MAX = 10.0
 CLOSED_FOR = timedelta(hours=1)
 
 HELD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
-# The item has not enough units now: staff have withdrawn some. The winner waits for the first that are enough.
-NOT_NOW = (Outcome.SOLD_OUT, Outcome.HELD_BY_OTHERS, Outcome.TOO_FEW_LEFT)
+# The store or the sale is not ready, or nothing is left: none of those that follow gets units now.
+FOR_NOBODY = (Outcome.UNAVAILABLE, Outcome.PAUSED, Outcome.NOT_OPEN, Outcome.SOLD_OUT, Outcome.HELD_BY_OTHERS)
 
 WRITE_RESULTS = f"""
 UPDATE {DrawEntry._meta.db_table} AS entry SET place = drawn.place, won_at_draw = drawn.won,
@@ -189,7 +189,7 @@ def reserve_for_winners(item_id: int) -> int:
         outcomes = reserve_batch(batch)
         failpoints.reach("draw.after_reserve")
         count += note_outcomes(outcomes)
-        if len(outcomes) < len(batch) or any(outcome not in (*HELD, *NOT_NOW) for outcome in outcomes.values()):
+        if len(outcomes) < len(batch):
             break
     if count:
         doorbell.request_drain(item_id)
@@ -197,10 +197,11 @@ def reserve_for_winners(item_id: int) -> int:
 
 
 def reserve_batch(batch: Sequence[DrawEntry]) -> dict[int, Outcome]:
-    """The store's answer for each entry, up to the first that says that the store or the sale is not ready.
+    """The store's answer for each entry, up to the first after which the others need not be asked for.
 
-    The store answers `paused` also after the end; then the answer here is `closed`. Whether the sale is over is read
-    first: an entry that has no hold after that gets none.
+    Where staff have withdrawn units, a winner waits for the first that are enough. The store answers `paused` also
+    after the end; then the answer here is `closed`. Whether the sale is over is read first: an entry that has no hold
+    after that gets none.
     """
     outcomes: dict[int, Outcome] = {}
     figures = ledger.read(item_id=batch[0].item_id)
@@ -210,7 +211,7 @@ def reserve_batch(batch: Sequence[DrawEntry]) -> dict[int, Outcome]:
             item_id=entry.item_id, reservation_id=entry.reservation_id, buyer_id=entry.buyer_id, units=entry.units
         )
         outcome = Outcome.CLOSED if is_over and answer.outcome is Outcome.PAUSED else answer.outcome
-        if outcome in (Outcome.UNAVAILABLE, Outcome.PAUSED, Outcome.NOT_OPEN):
+        if outcome in FOR_NOBODY:
             break
         outcomes[entry.pk] = outcome
     return outcomes

@@ -223,6 +223,9 @@ def test_units_that_staff_withdraw_first_or_pause_are_given_when_they_come_back(
     adjust(item, state="open")
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, True, True, True]
+    with mock.patch.object(ledger, "reserve", wraps=ledger.reserve) as asked:
+        carry_out_draws()
+    assert asked.call_count == 1, "nothing is left for any of them"
     adjust(item, units=2)
     swept(item)
     assert [entry.reserved_at is None for entry in in_order(item)] == [False, False, False, True]
