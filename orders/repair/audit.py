@@ -216,7 +216,9 @@ def line_problems(item_id: int) -> Iterator[str]:
         yield f"somebody waits for {line.smallest} units, the item says {line.noted}"
     figures = ledger.read(item_id=item_id)
     sells = figures is not None and figures.phase is Phase.OPEN and not figures.backlog_full
-    if figures and sells and line.smallest and figures.left is not None and figures.left >= line.smallest:
+    # After a lower limit, as many units are enough for all who wait for more.
+    enough = figures and sells and line.smallest and min(line.smallest, figures.per_buyer_max)
+    if figures and enough and figures.left is not None and figures.left >= enough:
         yield f"{figures.left} units are left, and somebody waits for {line.smallest}"
 
 

@@ -86,7 +86,7 @@ end
 
 local buyer = first_in_line()
 -- If reserve.lua keeps units for somebody who is not there, a part of the line was lost: count anew, below.
-if not buyer and not (smallest and left >= smallest) then
+if not buyer and not (smallest and left >= math.min(smallest, per_buyer_max)) then
   return {'nobody_fits'}
 end
 if redis.call('XLEN', outbox) >= backlog_max then

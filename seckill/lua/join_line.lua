@@ -79,7 +79,7 @@ if units > remaining then
   return {'limit_reached', math.max(remaining, 0), per_buyer_max}
 end
 -- Units that somebody in the line could have are not for newcomers, as in reserve.lua.
-if not left or left >= units and not (smallest and left >= smallest) then
+if not left or left >= units and not (smallest and left >= math.min(smallest, per_buyer_max)) then
   return {'units_left'}
 end
 if redis.call('ZCARD', line) >= places_max then

@@ -88,9 +88,9 @@ end
 if left and left <= 0 and held <= 0 then
   return {'sold_out', now_ms, left}
 end
--- Units that somebody in the waiting list could have are on their way there.
+-- Units that somebody in the waiting list could have are on their way there; nobody can have more than per_buyer_max.
 smallest_waiting = counter(smallest_waiting)
-if left and (left <= 0 or smallest_waiting and left >= smallest_waiting) then
+if left and (left <= 0 or smallest_waiting and left >= math.min(smallest_waiting, per_buyer_max)) then
   return {'held_by_others', now_ms, left}
 end
 -- Refuse a reservation that cannot become an order soon. Only calls that would get a yes pay for this check.

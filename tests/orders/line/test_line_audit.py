@@ -9,11 +9,12 @@ from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
 from seckill.line import line_ledger
 from seckill.line.waiting_list import sweep_lines
-from seckill.models import SaleItem
+from seckill.models import SaleChange, SaleItem
 from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.steps.buying import order_of
 from tests.steps.shop import make_item
+from tests.steps.staff import change
 from tests.steps.waiting import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,16 +34,18 @@ def problems(item: SaleItem) -> set[str]:
     return audit(item_id=item.pk).comparison.mismatched_totals
 
 
+@pytest.mark.parametrize(("units", "limit"), [(1, 2), (2, 1)])
 def test_units_that_lie_idle_while_somebody_waits_are_a_problem_and_people_who_wait_are_none(
-    item: SaleItem, rival: User
+    item: SaleItem, rival: User, units: int, limit: int
 ) -> None:
-    join(item, rival)
+    join(item, rival, units=units)
+    change(item, SaleChange.Kind.UNITS_PER_BUYER, units=limit)
     assert problems(item) == set()
     store = get_redis_connection("seckill")
     store.hincrby(keys_of(item.pk).item, "left", 1)
     store.hincrby(keys_of(item.pk).item, "quantity", 1)
     SaleItem.objects.filter(pk=item.pk).update(quantity=2)
-    assert problems(item) == {"1 units are left, and somebody waits for 1"}
+    assert problems(item) == {f"1 units are left, and somebody waits for {units}"}
     sweep_lines()
     assert not any("waits" in problem for problem in problems(item))
 

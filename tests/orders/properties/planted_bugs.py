@@ -290,7 +290,7 @@ BUGS = [
     ),
     Bug(
         "newcomers overtake those who wait",
-        in_script("reserve", "smallest_waiting and left >= smallest_waiting", "false"),
+        in_script("reserve", "smallest_waiting and left >= math.min(smallest_waiting, per_buyer_max)", "false"),
         an_older_release_cancels,
     ),
     Bug(

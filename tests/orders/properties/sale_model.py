@@ -150,7 +150,7 @@ class StoreModel:
     @property
     def kept_for_the_line(self) -> bool:
         """Whether units are left that are enough for somebody who waits: they are for nobody else."""
-        return any(place.units <= (self.left or 0) for place in self.line)
+        return self.first_in_line() is not None
 
     def first_in_line(self) -> Place | None:
         """The first whom the units left are enough for. Nobody can have more than the limit, which may be lower now."""

@@ -193,7 +193,7 @@ def test_newcomers_do_not_get_what_somebody_in_line_could_have(item: CheckedItem
 def test_units_that_nobody_in_line_could_have_are_for_newcomers(
     item: CheckedItem, quantity: int | None, waits_for: str
 ) -> None:
-    item.publish(quantity=quantity)
+    item.publish(quantity=quantity, per_buyer_max=3)
     item.set(smallest_waiting=waits_for)
     with item.unguarded():
         assert item.reserve(units=1).outcome == Outcome.RESERVED

@@ -3,7 +3,7 @@
 import pytest
 from django.test import override_settings
 
-from seckill.ledger_words import HandedOn, Released
+from seckill.ledger_words import HandedOn, Joined, Released
 from seckill.line import line_ledger
 from seckill.outcomes import Outcome
 from seckill.store import scripts
@@ -153,6 +153,18 @@ def test_after_a_lower_limit_those_who_wait_for_more_have_their_turn_where_the_l
     assert item.hand_on() is HandedOn.NOBODY_FITS
 
 
+def test_after_a_lower_limit_newcomers_do_not_get_what_the_next_atom_hands_on(item: CheckedItem) -> None:
+    left(item, 0, waiting=[(buyer, 2) for buyer in range(8, 20)])
+    item.adjust(per_buyer_max=1)
+    item.adjust(units=11)
+    assert item.hand_on() is HandedOn.HANDED_ON
+    assert item.line() == ["18", "19"]
+    assert item.reserve(buyer=20).outcome == Outcome.HELD_BY_OTHERS
+    assert item.join(buyer=20).word is Joined.JOINED
+    assert item.hand_on() is HandedOn.HANDED_ON
+    assert item.line() == ["19", "20"]
+
+
 @pytest.mark.parametrize("place", [None, "", "x:1", "x:0:1", "x:many:1", "x:007:1", "x:9:1"])
 def test_a_lost_or_damaged_place_stops_nobody(item: CheckedItem, place: str | None) -> None:
     left(item, 1, waiting=[(8, 1), (9, 1)])
@@ -172,9 +184,9 @@ def test_a_damaged_count_of_a_buyer_or_a_lower_limit_stops_nobody_else(item: Che
     assert item.buyers() == {"1": "1", "7": "1", "8": "many", "9": "1"}
 
 
-@pytest.mark.parametrize("said", ["1", "2"])
-def test_units_kept_for_somebody_who_is_not_there_are_free_again(item: CheckedItem, said: str) -> None:
-    left(item, 2, waiting=[])
+@pytest.mark.parametrize(("said", "limit"), [("1", 10), ("2", 10), ("3", 2)])
+def test_units_kept_for_somebody_who_is_not_there_are_free_again(item: CheckedItem, said: str, limit: int) -> None:
+    left(item, 2, waiting=[], per_buyer_max=limit)
     item.set(smallest_waiting=said)
     assert item.hand_on() is HandedOn.HANDED_ON
     assert item.reserve(buyer=9).outcome == Outcome.RESERVED
