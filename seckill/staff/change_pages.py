@@ -146,7 +146,8 @@ def change_page(
         raise Http404
     change_kind = Kind(kind)
     sale = get_object_or_404(Sale, pk=sale_id, published_at__isnull=False)
-    item = get_object_or_404(sale.items.select_related("sale", "variant__product"), pk=item_id) if item_id else None
+    items = sale.items.select_related("sale", "variant__product")
+    item = None if item_id is None else get_object_or_404(items, pk=item_id)
     if not model_admin.has_change_permission(request, sale):
         raise PermissionDenied
     if change_kind in WHILE_RUNNING and request.method != "POST" and is_over(sale):

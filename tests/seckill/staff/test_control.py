@@ -191,10 +191,11 @@ def test_a_kind_or_item_that_does_not_fit_the_sale_is_not_found(
     client: Client, item: SaleItem, product: Product
 ) -> None:
     draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
-    wrong: list[list[Any]] = [["add_units"], ["pause", item.pk], ["add_units", draft.pk], ["give_away"]]
+    wrong: list[list[Any]] = [["add_units"], ["pause", item.pk], ["give_away"]]
+    wrong += [["add_units", draft.pk], ["add_units", 0]]
     missing = [reverse("admin:seckill_sale_control", args=[item.sale_id, *args]) for args in wrong]
     missing.append(control_page(draft, Kind.PAUSE))
-    assert [client.post(page, control_form(units=1)).status_code for page in missing] == [404] * 5
+    assert [client.post(page, control_form(units=1)).status_code for page in missing] == [404] * 6
 
 
 def test_the_page_offers_what_can_be_done_now(client: Client, product: Product) -> None:
