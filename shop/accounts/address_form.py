@@ -106,9 +106,9 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         for name in ADDRESS_FIELDS:
             attributes = self.fields[name].widget.attrs
             attributes["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
-            if name not in ("country", *PLACES):
-                # Typed text stays when the form is shown for another country.
-                attributes["hx-preserve"] = "true"
+        for name in self.fields.keys() - {"country", *PLACES, SHOWN_FOR}:
+            # What was typed or ticked stays when the form is shown for another country.
+            self.fields[name].widget.attrs["hx-preserve"] = "true"
         for name, text in REQUIRED.items():
             self.fields[name].error_messages["required"] = text
         self.fields["phone"].widget.input_type = "tel"

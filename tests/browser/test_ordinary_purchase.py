@@ -99,6 +99,30 @@ def test_the_country_that_is_chosen_last_is_kept_when_others_were_on_the_way_to_
     assert asked == ["DE", "GR"]
 
 
+def test_a_way_of_sending_and_a_tick_that_are_chosen_while_the_cities_are_on_their_way_are_kept(
+    live_shop: str, page: Page, buyer: User
+) -> None:
+    goods("tea", price_minor=1000)
+    for code, price_minor in (("near", 500), ("fast", 9000)):
+        method = ShippingMethod.objects.create(code=code, name=code.title(), countries=["CN"])
+        ShippingPrice.objects.create(method=method, price_minor=price_minor)
+    sign_in(page.context, buyer)
+    put_in(page, live_shop, "tea", 1)
+    page.goto(f"{live_shop}/checkout/")
+    answers = HeldAnswers(page, "**/checkout/")
+    page.select_option("[name=region]", "上海市")
+    answers.wait()
+    page.route("**/checkout/", lambda route: route.continue_())
+    page.check("#shipping-fast")
+    expect(page.locator("#checkout-total")).to_have_text("CN¥100.00")
+    page.check("[name=to_address_book]")
+    answers.give()
+    page.select_option("select[name=city]", "黄浦区")
+    expect(page.locator("#shipping-fast")).to_be_checked()
+    expect(page.locator("#checkout-total")).to_have_text("CN¥100.00")
+    expect(page.locator("[name=to_address_book]")).to_be_checked()
+
+
 def test_a_slow_answer_to_an_order_leads_to_it_although_the_last_choice_asks_for_the_delivery(
     live_shop: str, page: Page, buyer: User
 ) -> None:

@@ -111,10 +111,15 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// An answer about a former choice would take back a newer one, which asks for itself (_address_fields.html).
+// An answer about a former choice would take back a newer one, which asks for itself (_address_fields.html). It knows an
+// older way of sending too: the newer one is chosen once more.
 document.addEventListener("htmx:beforeSwap", (event) => {
-  const { formData } = event.detail.requestConfig;
+  const { requestConfig: { formData }, shouldSwap } = event.detail;
   for (const { name, value } of document.querySelectorAll("#id_country, select#id_region, select#id_city")) {
     if (formData.has(name) && formData.get(name) !== value) event.preventDefault();
   }
+  const chosen = document.querySelector("[name=shipping]:checked");
+  if (!chosen || !shouldSwap || event.defaultPrevented || !formData.has("shipping")) return;
+  if (formData.get("shipping") === chosen.value) return;
+  document.addEventListener("htmx:afterSwap", () => document.getElementById(chosen.id)?.click(), { once: true });
 });
