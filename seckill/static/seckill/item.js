@@ -1,6 +1,6 @@
 // One item of the sale for one buyer: reports to item_state.js what happens, shows the state on the card, makes the calls.
 
-import { atServerTime, now } from "../shop/server_clock.js";
+import { atServerTime, now, sampled } from "../shop/server_clock.js";
 import { TemporaryError, backoff, reserve, sleep } from "./api.js";
 import { Card } from "./card.js";
 import { buttonOf, lineButtonOf } from "./item_buttons.js";
@@ -30,7 +30,7 @@ export class Item {
     if (this.card.form && sale.buyer) this.prepare();
   }
 
-  prepare() {
+  async prepare() {
     const key = `${this.sale.buyer}:${this.data.item}`;
     this.keys = { scheduled: `scheduled:${key}`, reservation: `reservation:${key}` };
     this.pass = new ItemPass({ url: this.data.passesUrl, key: `pass:${key}` });
@@ -41,19 +41,17 @@ export class Item {
     this.card.form.addEventListener("change", () => {
       if (this.step === "scheduled") this.dispatch({ type: "units_chosen", units: this.card.unitsOr(this.state.units) });
     });
-    if (this.phase === "upcoming" && !this.sale.hasRoom) atServerTime(momentInAdvance(this.sale), () => this.fetchPassInAdvance());
-    this.dispatch({
-      type: "loaded",
-      phase: this.phase,
-      sinceOpeningMs: now() - this.sale.opensMs,
-      reservation: followed ?? others.shift() ?? null,
-      unanswered: this.pass.unanswered,
-      waitingFor: Number(tabMemory.get(this.keys.scheduled)),
-    });
+    const waitingFor = Number(tabMemory.get(this.keys.scheduled));
+    const load = (kept) => this.dispatch({ type: "loaded", phase: this.phase, sinceOpeningMs: now() - this.sale.opensMs, ...kept });
+    load({ reservation: followed ?? others.shift() ?? null, unanswered: this.pass.unanswered, waitingFor });
     // The header and My orders show what becomes of these.
     for (const reservation of others) this.receipts.waitForOrder(reservation);
     if (this.state.line) this.line = new WaitingLine(this);
     this.line?.load();
+    // By the shop's clock: the visitor's own may have said that the opening was long ago.
+    await sampled;
+    if (this.step === "idle" && !this.state.message) load({ waitingFor });
+    if (this.phase === "upcoming" && !this.sale.hasRoom) atServerTime(momentInAdvance(this.sale), () => this.fetchPassInAdvance());
   }
 
   get phase() { return buyerPhase(this.state, { nowMs: now(), opensMs: this.sale.opensMs, closesMs: this.sale.closesMs }); }
