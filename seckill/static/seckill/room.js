@@ -1,7 +1,7 @@
 // The waiting room of a sale: takes a place, asks for it, and tells the items of the page when it is called.
 
 import { locale } from "../shop/locale.js";
-import { now } from "../shop/server_clock.js";
+import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, askPlace, joinRoom, retried, sleep } from "./api.js";
 import { fill } from "./card.js";
 import { browserMemory } from "./memory.js";
@@ -69,7 +69,7 @@ export class Room {
   async run() {
     const opensMs = this.sale.opensMs - this.sale.passLeadMs;
     if (opensMs > now()) this.write(this.root.dataset.early, [this.root.dataset.opens]);
-    while (opensMs > now()) await sleep(Math.min(opensMs - now(), 60_000));
+    await new Promise((resolve) => { atServerTime(opensMs, resolve); });
     let answer = await this.join();
     while (answer) {
       this.show(answer);
@@ -92,8 +92,10 @@ export class Room {
       this.write(body.title, [body.detail]);
       return null;
     }
-    await sleep((body.retry_after + Math.random()) * 1000);
-    return this.join();
+    // By the visitor's own clock, which was fast: the answer has said how late it is.
+    await sleep(1000 * (1 + Math.random()));
+    await this.run();
+    return null;
   }
 
   // A place that the shop does not know any more is brought back by joining with its token.

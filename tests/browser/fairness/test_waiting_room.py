@@ -1,11 +1,13 @@
 """A waiting room in a browser: two tabs, one place, a call and a purchase; and the same without JavaScript."""
 
+import pytest
 from django.contrib.auth.models import User
 from django.utils.crypto import get_random_string
 from playwright.sync_api import Page, Request, Route, expect
 
 from shop.models import Product
 from tests.browser.conftest import NewPage, sign_in, width_of
+from tests.browser.screen import HeldAnswers
 from tests.steps.guarding import guarded_by
 from tests.steps.shop import make_item, other_item
 
@@ -127,3 +129,23 @@ def test_a_token_that_changes_while_a_call_is_under_way_costs_no_place_and_a_pag
     page.evaluate(HIDE, True)
     with page.expect_request("**/queue/", timeout=5_000):
         page.evaluate(HIDE, False)
+
+
+@pytest.mark.parametrize("hours_fast", [-1, 1])
+def test_a_page_on_a_wrong_clock_goes_by_the_shop_s_as_soon_as_it_hears_it(
+    live_shop: str, page: Page, buyer: User, product: Product, hours_fast: int
+) -> None:
+    # Given an open room for a clock that is slow, and one that opens later for one that is fast
+    item = make_item(product, opens_in_seconds=1800 if hours_fast > 0 else 300, has_room=True)
+    sign_in(page.context, buyer)
+    wrong = f"performance.timeOrigin + {hours_fast * 3_600_000}"
+    page.add_init_script(f'Object.defineProperty(performance, "timeOrigin", {{ value: {wrong} }});')
+    # When the page begins by it, since the shop takes its time to answer
+    answers = HeldAnswers(page, "**/live/")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    headline = page.locator("[data-room-headline]")
+    expect(headline).to_have_text("The waiting room is not open yet")
+    # Then it takes its place once the shop has answered
+    if hours_fast < 0:
+        answers.give()
+        expect(headline).to_have_text("You are in the waiting room", timeout=CALLED_MS / 2)
