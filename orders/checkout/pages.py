@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.views import redirect_to_login
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -74,7 +75,9 @@ def show(
     cart = find_cart(holder_of(request))
     contents = contents_of(cart)
     if not contents.can_be_bought:
-        return redirect("cart")
+        # Only the form of a buyer has no field for a mail address: the sign-in has ended, and the cart is still there.
+        is_buyers = request.method == "POST" and request.user.pk is None and "email" not in request.POST
+        return redirect_to_login(request.path) if is_buyers else redirect("cart")
     newly = contents.changed
     mark_prices_seen([cart], contents.lines)
     offers = offers_of(contents, choice.country)

@@ -136,6 +136,21 @@ def test_a_strangers_saved_address_is_not_shown(client: Client, buyer: User, str
         assert "Secret" not in client.get(f"/checkout/?address={wanted}").content.decode()
 
 
+@pytest.mark.parametrize("refresh", [{}, {"refresh": "1"}], ids=["order", "choice"])
+def test_a_buyer_whose_sign_in_has_ended_signs_in_again_and_reads_of_no_empty_cart(
+    client: Client, buyer: User, refresh: dict[str, str]
+) -> None:
+    goods("tea")
+    client.force_login(buyer)
+    add_to_cart(client, "tea")
+    form = form_of(client)
+    del form["email"]
+    client.logout()
+    assert client.post("/checkout/", {**form, **refresh})["Location"] == "/accounts/login/?next=/checkout/"
+    # As before for a guest, whose cart may have gone with the cookies.
+    assert client.post("/checkout/", {**form, **refresh, "email": GUEST})["Location"] == "/cart/"
+
+
 def test_only_a_signed_link_opens_a_guests_order(client: Client, buyer: User) -> None:
     goods("tea")
     order = placed()
