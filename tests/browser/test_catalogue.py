@@ -75,9 +75,14 @@ def test_by_keyboard_a_list_is_sorted_when_the_choice_is_made(live_shop: str, pa
     page.keyboard.press("Enter")
     page.wait_for_url(f"**sort={chosen}**")
     # The button does it too.
+    former = chosen
     choice.focus()
     page.keyboard.press("ArrowUp")
     chosen = choice.input_value()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**sort={chosen}**")
+    # After Back, the choice is the order of the list that is shown.
+    page.go_back()
+    page.wait_for_url(f"**sort={former}**")
+    expect(choice).to_have_value(former)

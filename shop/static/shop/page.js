@@ -52,6 +52,11 @@ for (const choice of document.querySelectorAll("[data-submits]")) {
     if (byKey) choice.parentElement.querySelector("button").classList.remove("without-scripts");
     else choice.form.requestSubmit();
   });
+  // After Back the browser shows what was chosen when the page was left.
+  window.addEventListener("pageshow", () => {
+    hasChanged = false;
+    (choice.querySelector("[selected]") ?? choice.options[0]).selected = true;
+  });
 }
 
 // A form that has been sent asks for nothing more: after an order the cart is empty, and that answer would lead there
