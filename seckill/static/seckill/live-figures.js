@@ -20,7 +20,7 @@ document.addEventListener("DOMContentLoaded", () => {
     };
 
     const renewParts = async () => {
-        const response = await fetch(location.href, {redirect: "manual"});
+        const response = await fetch(location.href, {redirect: "manual", signal: AbortSignal.timeout(4 * EVERY_MS)});
         if (!response.ok) throw new Error(response.status);
         const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
         const focused = document.activeElement?.getAttribute("href");
@@ -35,7 +35,7 @@ document.addEventListener("DOMContentLoaded", () => {
     };
 
     const refresh = async () => {
-        const response = await fetch(url, {headers: {Accept: "application/json"}, redirect: "manual"});
+        const response = await fetch(url, {redirect: "manual", headers: {Accept: "application/json"}, signal: AbortSignal.timeout(4 * EVERY_MS)});
         if (response.type === "opaqueredirect" || response.status === 403) return setStatus(status.dataset.signedOut);
         if (!response.ok) throw new Error(response.status);
         const figures = await response.json();
