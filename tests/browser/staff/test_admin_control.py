@@ -95,6 +95,8 @@ def test_the_page_of_a_sale_follows_its_phase_and_offers_what_can_be_done_now(
     expect(row).to_contain_text("paused")
     make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
     expect(row).to_contain_text("ended", timeout=10_000)
+    # Whose rows cannot be chosen, so that no label stands before the name on a phone
+    assert row.locator("td").first.evaluate("name => getComputedStyle(name, '::before').content") == "none"
     # And says so where the shop takes the call and does not answer
     page.route("**/figures/**", lambda route: None)
     expect(page.locator("[data-live-figures]")).to_contain_text("These figures are out of date", timeout=15_000)
