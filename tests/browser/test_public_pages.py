@@ -82,6 +82,15 @@ def test_a_visitor_of_what_is_sold_out_is_offered_a_mail_and_no_sign_in(
     expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()
 
 
+def test_a_page_whose_question_who_is_signed_in_gets_no_answer_asks_again(
+    live_shop: str, page: Page, buyer: User
+) -> None:
+    sign_in(page.context, buyer)
+    page.route("**/api/v1/me/", lambda route: None, times=1)
+    page.goto(live_shop)
+    expect(page.locator("[data-user-name]")).to_have_text(buyer.username, timeout=15_000)
+
+
 def test_a_buyer_who_signs_out_elsewhere_and_comes_back_sees_it(
     live_shop: str, page: Page, buyer: User, item: SaleItem
 ) -> None:

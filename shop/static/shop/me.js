@@ -2,6 +2,8 @@
 
 const root = document.documentElement;
 const RETRIES_MAX = 6;
+// As that of the other calls of a page (seckill/api.js).
+const TIMEOUT_MS = 6000;
 
 const buyerNow = () => document.cookie.match(/(?:^|; )signed_in=([^;]+)/)?.[1] ?? "";
 
@@ -29,7 +31,8 @@ export function askMe(url = "/api/v1/me/") {
 export const askForToken = () => underWay ?? askMe();
 
 async function fetchMe(url) {
-  const response = await fetch(url, { cache: "no-store", headers: { Accept: "application/json", "Accept-Language": root.lang } });
+  const headers = { Accept: "application/json", "Accept-Language": root.lang };
+  const response = await fetch(url, { cache: "no-store", headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (response.status === 401) return signedOut();
   if (!response.ok) throw new Error(response.status);
   return response.json();
