@@ -25,6 +25,8 @@ from shop.local.shop_processes import processes, worker
 
 # The name of one worker for all queues but that of repairs: one starts sooner than two.
 ALL_QUEUES = "all-queues"
+# The name of a beat that sends less (tests/calm_beat.py).
+CALM_BEAT = "calm-beat"
 
 # Added to the number of the test's own database (tests/embedded_servers.py).
 _DATABASES_OF_QUEUES = 64
@@ -104,10 +106,12 @@ def named(name: str, *, settings: RunSettings, broker_url: str) -> Process | Non
     if name == ALL_QUEUES:
         queues = "drain,expiry,celery,payments,mail"
         return worker(settings=settings, broker_url=broker_url, name=ALL_QUEUES, queues=queues, count=3)
-    kind = name.rpartition("-")[0] if name[-1:].isdigit() else name
+    kind = "beat" if name == CALM_BEAT else name.rpartition("-")[0] if name[-1:].isdigit() else name
     found = [one for one in processes(settings=settings, broker_url=broker_url) if one.name == kind]
     for process in found:
         process.name, process.log_path = name, process.log_path.with_name(f"{name}.log")
+        if name == CALM_BEAT:
+            process.argv = [*process.argv, "-S", "tests.calm_beat:CalmScheduler"]
     return found[0] if found else None
 
 

@@ -20,13 +20,13 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from shop.configuration.static_files import NeededStaticFiles
-from tests.live_shop import ALL_QUEUES, SEVERAL_WEB_PROCESSES, live_shop
+from tests.live_shop import ALL_QUEUES, CALM_BEAT, SEVERAL_WEB_PROCESSES, live_shop
 
 FIXTURE = "live_shop"
 
 
 class SharedShop:
-    """Web, a worker for all queues but that of repairs, and beat."""
+    """Web, a worker for all queues but that of repairs, and a beat that sends less."""
 
     def __init__(self) -> None:
         self._started = ExitStack()
@@ -56,7 +56,7 @@ class SharedShop:
             "SIGN_IN_LIMIT_BY_ADDRESS": "10000/minute",
             "FORGET_FILE": str(self._forget_file),
         }
-        shop = live_shop(names=("web", ALL_QUEUES, "beat"), web="tests.forgetful_web:application", **variables)
+        shop = live_shop(names=("web", ALL_QUEUES, CALM_BEAT), web="tests.forgetful_web:application", **variables)
         self._url = self._started.enter_context(shop)
 
 
