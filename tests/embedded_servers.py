@@ -1,4 +1,4 @@
-"""A pytest plugin: real PostgreSQL and Valkey for the whole run, in `.stampede/test/`.
+"""A pytest plugin: real PostgreSQL and Valkey for the whole run, in `.stampede/test/`, or in memory if there is room.
 
 Loaded with `-p tests.embedded_servers`: the addresses are in the environment before Django's settings are read.
 Addresses that the environment had are never used, because the fixtures empty the stores.
@@ -9,11 +9,13 @@ import contextlib
 import gc
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
+from zlib import crc32
 
 import pytest
 
@@ -25,6 +27,10 @@ from shop.local.servers import EmbeddedServers
 from shop.local.wheel import WheelMissing
 
 DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
+# A file system in memory. The servers sync all they write, as in a shop, and wait for the disk longer than they work.
+# In memory a server that is killed loses as little; no test turns the power off.
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 4 * 2**30
 _BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"
 _HELP_OPTIONS = {"-h", "--help", "-V", "--version"}
 
@@ -64,7 +70,37 @@ def temporary_server_directory() -> Iterator[Path]:
         yield Path(directory)
 
 
+def servers_directory() -> Path:
+    """Where this run's servers have their data."""
+    return Path(os.environ["TEST_SERVERS_DIRECTORY"])
+
+
+def _choose_directory() -> None:
+    """For the servers, and for those that tests start themselves. Of one in memory only the logs stay after the run."""
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    os.environ["TEST_SERVERS_DIRECTORY"] = str(DIRECTORY)
+    place = MEMORY / f"stampede-test-{os.getuid()}-{crc32(bytes(DIRECTORY)):08x}"
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(MEMORY).free < MEMORY_BYTES_MIN:
+            return
+        place.mkdir(exist_ok=True)
+        if place.stat().st_uid != os.getuid():
+            return
+        (place / "tmp").mkdir(exist_ok=True)
+        # What a test has written to its tmp_path can be looked at afterwards.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        os.environ["TMPDIR"] = tempfile.tempdir = str(place / "tmp")
+        os.environ["TEST_SERVERS_DIRECTORY"] = str(place)
+
+
+def _leave_memory() -> None:
+    if servers_directory() != DIRECTORY:
+        shutil.copytree(servers_directory() / "logs", DIRECTORY / "logs", dirs_exist_ok=True)
+        shutil.rmtree(servers_directory(), ignore_errors=True)
+
+
 def _prepare_environment(*, config: pytest.Config) -> None:
+    _choose_directory()
     compile_translations()
     compile_translations(locale=_BENCH_LOCALE)
     os.environ.update(_start_servers(config=config))
@@ -86,11 +122,13 @@ def _prepare_environment(*, config: pytest.Config) -> None:
 
 
 def _start_servers(*, config: pytest.Config) -> dict[str, str]:
-    servers = EmbeddedServers(DIRECTORY)
+    servers = EmbeddedServers(servers_directory())
     try:
         servers.start()
     except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:
         raise pytest.UsageError(str(error)) from error
+    # Not earlier: another run of this checkout may use the directory. Cleanups run in the other order.
+    config.add_cleanup(_leave_memory)
     config.add_cleanup(servers.stop)
     # For a run that ends before the cleanups of pytest, for example with a broken conftest.
     atexit.register(servers.stop)

@@ -15,7 +15,7 @@ from django.db import connections
 from django.db.backends.postgresql.creation import DatabaseCreation
 from django.db.migrations.loader import MigrationLoader
 
-from tests.embedded_servers import DIRECTORY
+from tests.embedded_servers import servers_directory
 
 _PREFIX = "migrated_"
 
@@ -39,7 +39,7 @@ def use_for_all_tests() -> None:
 def made_once() -> str:
     """The name of the database. The first process makes it; others wait meanwhile."""
     name = _PREFIX + checksum()
-    with (DIRECTORY / "template.lock").open("w") as lock:
+    with (servers_directory() / "template.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = databases()
         if name not in found:
