@@ -72,8 +72,14 @@ class OwnPostgres:
         wait_until(lambda: not living(pids=children), seconds_max=STEP_SECONDS_MAX)
 
     def stop(self) -> None:
-        self.kill()
-        self._lock.close()
+        """At once, but by the server itself: a killed one leaves a megabyte of shared memory behind."""
+        try:
+            if self.process.pid and self.process.running:
+                os.kill(self.process.pid, signal.SIGQUIT)
+                wait_until(lambda: not self.process.running, seconds_max=STEP_SECONDS_MAX)
+        finally:
+            self.kill()
+            self._lock.close()
 
 
 class Pair:
