@@ -107,7 +107,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             attributes = self.fields[name].widget.attrs
             attributes["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
         for name in self.fields.keys() - {"country", *PLACES, SHOWN_FOR}:
-            # What was typed or ticked stays when the form is shown for another country.
+            # Typed text and ticks stay when the form is shown for another country.
             self.fields[name].widget.attrs["hx-preserve"] = "true"
         for name, text in REQUIRED.items():
             self.fields[name].error_messages["required"] = text
