@@ -1,7 +1,7 @@
-"""The figures of a live board from memory, in the event loop, before Django is entered.
+"""The figures of a live board, before Django is entered: twenty screens ask each second.
 
-Twenty screens ask each second, and figures are made anew once a second. The first call of a second comes to the
-view, which checks the token and makes them; the others get the last body here, with the headers of the view's answer.
+The view checks a token once a minute. Between, the event loop answers with the last figures and the headers of the
+view's answer; where they are too old, a thread makes new ones once for all.
 """
 
 import time
@@ -30,8 +30,8 @@ class BoardAnswers:
         # (path, token) -> when the view is asked about it again, by the monotonic clock.
         self._known: dict[tuple[str, str], float] = {}
 
-    def find(self, scope: Scope) -> RawAnswer | None:
-        """The answer, if the view has accepted this token for this path, and nobody has to make new figures."""
+    def board_for(self, scope: Scope) -> Board | None:
+        """The board, if the view has accepted this token for this path. Then call `answer`."""
         if self._template is None or scope.method != "GET":
             return None
         path, headers = scope.path, headers_of(scope)
@@ -39,9 +39,11 @@ class BoardAnswers:
             return None
         if not is_for_memory(scope.method, headers.get("host", ""), headers):
             return None
-        board = self._board_of(sale_id_in(path))
-        body = board.json_in_memory() if board else None
-        return answer_of(self._template, body, {}) if body else None
+        return self._board_of(sale_id_in(path))
+
+    def answer(self, body: bytes) -> RawAnswer:
+        assert self._template is not None
+        return answer_of(self._template, body, {})
 
     def learn(self, scope: Scope, answer: RawAnswer) -> None:
         """Remember the token, if the view has accepted it, and the headers of its answer."""

@@ -45,7 +45,7 @@ WRITTEN_AFTER_SECONDS = 2
 READ_AGAIN_SECONDS = 6
 # How old the figures are at most when nothing is away; and how long a server is waited for.
 FRESH_SECONDS = 0.9
-# And how old while somebody's call makes new ones: screens ask at the same moment, and one call of Django is enough.
+# And how old while somebody's call makes new ones: screens ask at the same moment, and one making is enough.
 STALE_SECONDS = 2.0
 ANSWER_SECONDS = 0.7
 # How long an answer that another process has made is waited for.
