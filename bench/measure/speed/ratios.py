@@ -116,6 +116,12 @@ TARGETS = (
     *beside_other_ways(crowd=True),
     Target("accepted and confirmed by a replica ÷ accepted", "accepted-confirmed", other="accepted", bound=0.7),
     Target(
+        f"accepted and confirmed by a replica ÷ accepted, {CROWD} at a time",
+        "accepted-confirmed-crowd",
+        other="accepted-crowd",
+        bound=0.7,
+    ),
+    Target(
         "web CPU of accepted with 20 viewers of the live board ÷ without",
         "watched",
         "web_us_watched",

@@ -289,6 +289,12 @@ PARTS = (
     Part("accepted-no-body", "accepted reservation, no body", SHOP, partial(accepted, body=NO_BODY)),
     Part("accepted-crowd", f"accepted reservation, {CROWD} at a time", SHOP, partial(accepted, connections=CROWD)),
     Part("accepted-confirmed", "accepted reservation that a replica confirms", SHOP_CONFIRMED, accepted),
+    Part(
+        "accepted-confirmed-crowd",
+        f"accepted reservation that a replica confirms, {CROWD} at a time",
+        SHOP_CONFIRMED,
+        partial(accepted, connections=CROWD),
+    ),
     Part("accepted-by-load", "accepted reservation, 1 to 256 at a time", SHOP, accepted_by_load, once=True),
     Part("sell-out", f"{SELL_OUT_UNITS:,} units sell out", SHOP, sell_out),
     Part("beside", "others beside a stampede", SHOP, beside_a_stampede),
