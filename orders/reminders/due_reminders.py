@@ -24,7 +24,7 @@ LEAD = timedelta(hours=1)
 SPARE = timedelta(minutes=5)
 # So many people hear of each unit that is back.
 TOLD_FOR_EACH_UNIT = 3
-# In one sweep, for one thing.
+# In one sweep, of one thing that is back.
 TOLD_MAX = 500
 # Of a product that does not come back.
 KEPT_FOR = timedelta(days=180)
@@ -49,7 +49,7 @@ def openings_due() -> int:
     for sale_id, opens_at, count, now in counted.values_list("pk", "opens_at", "count", "now"):
         seconds_left = (opens_at - SPARE - now).total_seconds()
         sweeps_left = max(1.0, seconds_left / SWEEP_SECONDS)
-        due += mark(waiting().filter(sale=sale_id), units=math.ceil(count / sweeps_left))
+        due += mark(waiting().filter(sale=sale_id), count=math.ceil(count / sweeps_left))
     return due
 
 
@@ -73,7 +73,7 @@ def items_back() -> int:
         if known is None or known.phase is not Phase.OPEN:
             continue
         left = TOLD_MAX if known.quantity is None else known.left or 0
-        due += mark(waiting().filter(item=item), units=left * TOLD_FOR_EACH_UNIT)
+        due += mark(waiting().filter(item=item), count=min(left * TOLD_FOR_EACH_UNIT, TOLD_MAX))
     return due
 
 
@@ -81,14 +81,14 @@ def variants_back() -> int:
     there = waiting().filter(variant__available__gt=0, variant__is_active=True, variant__product__is_active=True)
     due = 0
     for variant_id, available in there.values_list("variant", F("variant__available")).distinct():
-        due += mark(waiting().filter(variant=variant_id), units=available * TOLD_FOR_EACH_UNIT)
+        due += mark(waiting().filter(variant=variant_id), count=min(available * TOLD_FOR_EACH_UNIT, TOLD_MAX))
     return due
 
 
-def mark(reminders: "QuerySet[Reminder]", *, units: int) -> int:
+def mark(reminders: "QuerySet[Reminder]", *, count: int) -> int:
     """The first who asked."""
-    first = list(reminders.order_by("pk").values_list("pk", flat=True)[: min(units, TOLD_MAX)])
-    return waiting().filter(pk__in=first).update(next_attempt_at=Now()) if first else 0
+    first = reminders.order_by("pk").values("pk")[:count]
+    return waiting().filter(pk__in=first).update(next_attempt_at=Now())
 
 
 def forget_past() -> int:

@@ -46,7 +46,7 @@ def due() -> int:
 
 def test_mails_about_an_opening_are_spread_and_have_all_left_before_it(product: Product) -> None:
     item = make_item(product, opens_in_seconds=3500, closes_in_seconds=9000)
-    people_wait(400, sale=item.sale)
+    people_wait(600, sale=item.sale)
     Sale.objects.update(opens_at=timezone.now() + timedelta(hours=2))
     due_reminders.make_due()
     assert due() == 0
@@ -55,7 +55,7 @@ def test_mails_about_an_opening_are_spread_and_have_all_left_before_it(product: 
     assert 0 < due() < 10
     Sale.objects.update(opens_at=timezone.now() + timedelta(minutes=5))
     due_reminders.make_due()
-    assert due() == 400
+    assert due() == 600
 
 
 def test_units_that_are_back_in_a_sale_are_told_to_a_few_and_the_first_who_asked(item: SaleItem) -> None:
