@@ -39,7 +39,8 @@ def find(pk: int) -> Reminder | None:
 def deliver(reminder: Reminder, server: Any) -> Delivery:
     """Send one claimed reminder, unless it is not true any more: then it waits again, or is removed."""
     row = Reminder.objects.filter(pk=reminder.pk)
-    if reminder.variant is not None and not reminder.variant.available:
+    variant = reminder.variant
+    if variant is not None and not (variant.available and variant.is_active and variant.product.is_active):
         row.update(next_attempt_at=None, attempts=0)
         return Delivery.NOT_SENT
     sale = reminder.sale or (reminder.item.sale if reminder.item else None)

@@ -141,10 +141,14 @@ def test_a_product_that_is_back_and_gone_again_is_waited_for_again() -> None:
     Variant.objects.filter(pk=cup.pk).update(available=F("available") + 1)
     due_reminders.make_due()
     assert due() == 3
-    Variant.objects.filter(pk=cup.pk).update(available=0)
-    reminder_mails.send_due(seconds_max=10)
-    assert mail.outbox == []
-    assert due() == 0
+    for gone, again in (({"available": 0}, {"available": 1}), ({"is_active": False}, {"is_active": True})):
+        Variant.objects.filter(pk=cup.pk).update(**gone)
+        reminder_mails.send_due(seconds_max=10)
+        assert mail.outbox == []
+        assert due() == 0
+        Variant.objects.filter(pk=cup.pk).update(**again)
+        due_reminders.make_due()
+        assert due() == 3
     Variant.objects.filter(pk=cup.pk).update(available=4)
     due_reminders.make_due()
     reminder_mails.send_due(seconds_max=10)
