@@ -66,13 +66,16 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     if outcome in REFUSALS:
         return show(request, order, form, choice, billing, refusal=str(REFUSALS[outcome]))
     # A page of the release before has no such fields.
-    store_billing(
-        order_id=order.pk, values={name: billing.cleaned_data[name] for name in BILLING_FIELDS if name in request.POST}
-    )
+    given = {name: billing.cleaned_data[name] for name in BILLING_FIELDS if name in request.POST}
+    changed = {name: value for name, value in given.items() if value != getattr(order, name)}
+    is_billed = store_billing(order_id=order.pk, values=changed)
     save_in_book(request, form)
     if outcome is DeliveryOutcome.FIXED:
         messages.warning(request, address_kept_text() if is_address_taken(order) else fixed_text())
         return redirect(order)
+    if not is_billed:
+        # It was paid while the form was open.
+        messages.warning(request, _("The invoice is written already, and stays as it is."))
     order.refresh_from_db(fields=["amount_minor", "shipping_name", "shipping_minor"])
     if choice.method and is_sent_otherwise(order, method=choice.method):
         text = _("The address is saved. The way of sending stays as it was, because the payment page was already open.")
