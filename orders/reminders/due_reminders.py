@@ -98,7 +98,7 @@ def forget_past() -> int:
         Reminder.objects.filter(sale__closes_at__lte=now),
         Reminder.objects.filter(item__sale__closes_at__lte=now),
         Reminder.objects.filter(confirmed_at=None, created_at__lt=now - CONFIRM_WITHIN),
-        Reminder.objects.filter(created_at__lt=now - KEPT_FOR),
+        Reminder.objects.filter(variant__isnull=False, created_at__lt=now - KEPT_FOR),
     ):
         pks = list(past.values_list("pk", flat=True)[:FORGOTTEN_MAX])
         count += Reminder.objects.filter(pk__in=pks).delete()[0] if pks else 0

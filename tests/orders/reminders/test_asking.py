@@ -332,6 +332,14 @@ def test_nothing_is_kept_after_the_sale_or_without_a_confirmation(coming: SaleIt
     assert due_reminders.forget_past() == 1
 
 
+def test_after_half_a_year_a_product_is_waited_for_no_more_and_a_sale_that_still_opens_is(coming: SaleItem) -> None:
+    ask(coming, "li@example.com")
+    ask_for_cup("li@example.com")
+    Reminder.objects.update(confirmed_at=timezone.now(), created_at=timezone.now() - timedelta(days=181))
+    assert due_reminders.forget_past() == 1
+    assert Reminder.objects.get().sale == coming.sale
+
+
 def test_the_pages_lead_there(coming: SaleItem, item: SaleItem, client: Client) -> None:
     sale = client.get(f"/sales/{coming.sale_id}/").content.decode()
     assert page_of(coming) in sale
