@@ -61,7 +61,7 @@ def attach_default(order: Order) -> bool:
             return store_address(order_id=locked.pk, values=as_initial(saved))
         offers = offers_of(locked, country=saved.country)
         method = offers[0].code if offers else ""
-        outcome = store_delivery(order_id=locked.pk, values=as_initial(saved), method=method)
+        outcome = store_delivery(locked, values=as_initial(saved), method=method)
     return outcome is DeliveryOutcome.STORED
 
 
@@ -105,30 +105,28 @@ def store_choice(
         if countries is not None and values["country"] not in countries:
             return DeliveryOutcome.OTHER_COUNTRY
         if choice_open(order):
-            return store_delivery(order_id=order.pk, values=values, method=method, seen_price_minor=seen_price_minor)
+            return store_delivery(order, values=values, method=method, seen_price_minor=seen_price_minor)
         return DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
 
 
 def store_delivery(
-    *, order_id: int, values: Mapping[str, str], method: str, seen_price_minor: int | None = None
+    order: Order, *, values: Mapping[str, str], method: str, seen_price_minor: int | None = None
 ) -> DeliveryOutcome:
-    """Store address and delivery together, and add its price to the order. Call it while `choice_open`."""
-    with transaction.atomic():
-        # A payment page takes its amount under the same lock.
-        order = Order.objects.select_for_update().get(pk=order_id)
-        if not choice_open(order):
-            return DeliveryOutcome.FIXED
-        offers = offers_of(order, country=values["country"])
-        offer = next((offer for offer in offers if offer.code == method), None)
-        if offer is None:
-            return DeliveryOutcome.NOT_OFFERED
-        if seen_price_minor not in (None, offer.price_minor):
-            return DeliveryOutcome.PRICE_CHANGED
-        Order.objects.filter(pk=order_id).update(
-            amount_minor=order.goods_minor + offer.price_minor,
-            shipping_name=offer.name,
-            shipping_minor=offer.price_minor,
-            shipping_tax_percent=offer.tax_percent,
-        )
-        store_address(order_id=order_id, values=values)
+    """Store address and delivery together, and add its price to the order, which is locked and `choice_open`.
+
+    A payment page takes its amount under the same lock.
+    """
+    offers = offers_of(order, country=values["country"])
+    offer = next((offer for offer in offers if offer.code == method), None)
+    if offer is None:
+        return DeliveryOutcome.NOT_OFFERED
+    if seen_price_minor not in (None, offer.price_minor):
+        return DeliveryOutcome.PRICE_CHANGED
+    Order.objects.filter(pk=order.pk).update(
+        amount_minor=order.goods_minor + offer.price_minor,
+        shipping_name=offer.name,
+        shipping_minor=offer.price_minor,
+        shipping_tax_percent=offer.tax_percent,
+    )
+    store_address(order_id=order.pk, values=values)
     return DeliveryOutcome.STORED
