@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.lab.servers.cluster import NODES, running_cluster
-from bench.lab.servers.lab_store import LabStore, lab_store, store_client
+from bench.lab.servers.cluster import running_cluster
+from bench.lab.servers.lab_store import LabStore, client_at, lab_store, store_client
 from bench.strategies.base.strategy import Backend, Strategy
 
 
@@ -43,7 +43,7 @@ def running_lab_servers(kinds: Iterable[type[Strategy]], *, database_url: str) -
         by_backend = {Backend.STORE: plain, Backend.DATABASE: BackendServers(store.url, database_url, [])}
         if Backend.CLUSTER in backends:
             cluster = open_servers.enter_context(running_cluster())
-            nodes = [cluster.node(number) for number in range(NODES)]
+            nodes = [client_at(node.port, password=node.password) for node in cluster.nodes]
             for node in nodes:
                 open_servers.callback(node.close)
             by_backend[Backend.CLUSTER] = BackendServers(cluster.url, None, nodes)

@@ -20,7 +20,6 @@ from bench.lab.options import DESCRIPTION, INTERLEAVE, add_options, refusal_of, 
 from bench.lab.presets import EVERY, PRESETS, Series, quick
 from bench.lab.schedules import slow_motion
 from bench.lab.series import SeriesResult, run_series, steps_of
-from bench.lab.servers.cluster import ClusterFailed
 from bench.lab.servers.lab_servers import running_lab_servers
 from bench.lab.servers.lab_store import lab_store
 from bench.own_run import listen_for_stop
@@ -48,7 +47,7 @@ class Command(BaseCommand):
             not_shown = show_flaws(options, console)
             series = series_of(options)
             results, versions = run_all(series) if series else ([], {})
-        except (ProcessFailed, WheelMissing, ClusterFailed, BuyersFailed) as error:
+        except (ProcessFailed, WheelMissing, BuyersFailed) as error:
             raise CommandError(str(error)) from error
         except psycopg.OperationalError as error:
             raise CommandError(f"PostgreSQL, which some strategies use, does not answer: {error}") from error

@@ -12,8 +12,7 @@ from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.stores.store_node import HOST, StoreNode
 
 # With fewer primaries no majority would remain after a failure.
-_PRIMARIES = 3
-_NODES = 2 * _PRIMARIES
+PRIMARIES = 3
 
 # A primary that is silent for so long is replaced: short enough for buyers to wait, long enough for a busy laptop.
 _NODE_TIMEOUT_MS = 2_500
@@ -35,6 +34,7 @@ class ClusterStore(ReplicatedStore):
     """Items are spread over the primaries by the slot of their keys."""
 
     title = "three primaries with a replica each, a Valkey Cluster"
+    node_count = 2 * PRIMARIES
 
     @property
     def url(self) -> str:
@@ -43,10 +43,10 @@ class ClusterStore(ReplicatedStore):
 
     def prepare(self, *, lock_fd: int) -> None:
         # The bus gets ports of its own: by default it is 10000 above the port, in the range of outgoing connections.
-        ports = free_ports(count=2 * _NODES)
+        ports = free_ports(count=2 * self.node_count)
         addresses = [
             NodeAddress(port=port, bus_port=bus_port)
-            for port, bus_port in zip(ports[:_NODES], ports[_NODES:], strict=True)
+            for port, bus_port in zip(ports[: self.node_count], ports[self.node_count :], strict=True)
         ]
         self._write_nodes_files(addresses)
         self.nodes = [
@@ -70,18 +70,18 @@ class ClusterStore(ReplicatedStore):
         return [node for node in self.nodes if any(_own_slots(node)[1])]
 
     def _cluster_node(self, number: int, address: NodeAddress, *, lock_fd: int) -> StoreNode:
-        title = f"Valkey, reservation store, node {number} of {_NODES}"
+        title = f"Valkey, reservation store, node {number} of {self.node_count}"
         lines = _CLUSTER_LINES.format(bus_port=address.bus_port, timeout_ms=_NODE_TIMEOUT_MS, host=HOST)
         return self._node(self._server(f"store-{number}", title=title, port=address.port, more=lines), lock_fd=lock_fd)
 
     def _write_nodes_files(self, addresses: list[NodeAddress]) -> None:
         """Tell each node where the others are. Nothing may run meanwhile."""
-        paths = [self.directory / f"store-{number}" / "nodes.conf" for number in range(1, _NODES + 1)]
+        paths = [self.directory / f"store-{number}" / "nodes.conf" for number in range(1, self.node_count + 1)]
         texts = [path.read_text() if path.exists() else "" for path in paths]
         ids = [nodes_conf.own_id(text=text) for text in texts]
         if not any((path.parent / "appendonlydir").exists() for path in paths):
             # A first start, or one that was interrupted.
-            texts = nodes_conf.new_files(addresses=addresses, host=HOST)
+            texts = nodes_conf.new_files(addresses=addresses, primaries=PRIMARIES, host=HOST)
         elif all(ids):
             places = {node_id: address for node_id, address in zip(ids, addresses, strict=True) if node_id}
             texts = [nodes_conf.readdressed(text=text, addresses=places, host=HOST) for text in texts]

@@ -24,9 +24,8 @@ class NodeAddress:
     bus_port: int
 
 
-def new_files(*, addresses: Sequence[NodeAddress], host: str) -> list[str]:
-    """One file for each node of a new cluster. The first half are primaries, the second half their replicas."""
-    primaries = len(addresses) // 2
+def new_files(*, addresses: Sequence[NodeAddress], primaries: int, host: str) -> list[str]:
+    """One file for each node of a new cluster. The first are primaries, the others their replicas in turn."""
     ids = [secrets.token_hex(20) for _ in addresses]
     shards = [secrets.token_hex(20) for _ in range(primaries)]
     lines = []

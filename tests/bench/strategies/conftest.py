@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from bench.lab.schedules.interleaver import ServerUrls
-from bench.lab.servers.cluster import Cluster, running_cluster
+from bench.lab.servers.cluster import Primaries, running_cluster
 from bench.lab.servers.lab_store import strategy_client
 from bench.strategies.base.strategy import Backend, Strategy, Surroundings
 
@@ -17,7 +17,7 @@ RUN = f"run-{os.getpid()}"
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[Primaries]:
     with running_cluster() as cluster:
         yield cluster
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from redis import Redis
 
-from bench.lab.servers.cluster import NODES, SLOTS, running_cluster
+from bench.lab.servers.cluster import running_cluster
 from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, lab_store
 from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
 from bench.measure.speed.server_groups import STORE
@@ -23,11 +23,13 @@ from seckill.passes import passes
 from seckill.store import scripts
 from seckill.store.cluster import slot_of
 from seckill.store.keys import keys_of
+from shop.local.stores.cluster_store import PRIMARIES
+from shop.local.stores.nodes_conf import SLOTS
 
 # Of each primary, and how often each is reserved in one run.
 ITEMS, RESERVATIONS = 4, 5_000
 # A core for each primary and for each client. With fewer they would wait for each other.
-CORES_MIN = 2 * NODES
+CORES_MIN = 2 * PRIMARIES
 WORD = "reserved"
 # In so many the one store and the primaries take turns, so that other work of the machine affects all alike.
 TURNS = 10
@@ -139,11 +141,11 @@ def cluster(server: Server) -> Sample:
     All four are new and start empty, so that none has more to carry than its own calls.
     """
     item_ids = items_by_node()
-    with lab_store() as single, running_cluster() as nodes, ExitStack() as clients:
+    with lab_store() as single, running_cluster() as three, ExitStack() as clients:
         url = urlsplit(single.url)
         servers = [
             (url.port or 0, url.password or "", list(itertools.chain(*item_ids))),
-            *((nodes.ports[number], nodes.password, item_ids[number]) for number in range(NODES)),
+            *((node.port, node.password, items) for node, items in zip(three.nodes, item_ids, strict=True)),
         ]
         measured = [
             Measured(
@@ -202,7 +204,7 @@ def run_in_turns(servers: Sequence[Measured]) -> list[Run]:
 
 def items_by_node() -> list[list[int]]:
     """For each primary so many items that are its own."""
-    found: list[list[int]] = [[] for _ in range(NODES)]
+    found: list[list[int]] = [[] for _ in range(PRIMARIES)]
     for item_id in itertools.count(1):
         if all(len(items) == ITEMS for items in found):
             break
@@ -213,8 +215,8 @@ def items_by_node() -> list[list[int]]:
 
 
 def node_of(slot: int) -> int:
-    """Which node has the slot (bench/lab/servers/cluster.py gives each an equal range)."""
-    return next(number for number in range(NODES) if slot < SLOTS * (number + 1) // NODES)
+    """Which node has the slot (shop/local/stores/nodes_conf.py gives each an equal range)."""
+    return next(number for number in range(PRIMARIES) if slot < SLOTS * (number + 1) // PRIMARIES)
 
 
 def prepare(measured: Measured) -> None:

@@ -8,7 +8,7 @@ NEW = [NodeAddress(port=22_000 + number, bus_port=23_000 + number) for number in
 
 
 def test_the_primaries_of_a_new_cluster_have_all_slots_and_each_a_replica() -> None:
-    files = nodes_conf.new_files(addresses=OLD, host="127.0.0.1")
+    files = nodes_conf.new_files(addresses=OLD, primaries=3, host="127.0.0.1")
     lines = files[0].splitlines()
     ids = [line.split()[0] for line in lines[:6]]
 
@@ -20,7 +20,7 @@ def test_the_primaries_of_a_new_cluster_have_all_slots_and_each_a_replica() -> N
 
 
 def test_a_file_gets_the_new_addresses_and_keeps_all_else() -> None:
-    text = nodes_conf.new_files(addresses=OLD, host="127.0.0.1")[4]
+    text = nodes_conf.new_files(addresses=OLD, primaries=3, host="127.0.0.1")[4]
     ids = [line.split()[0] for line in text.splitlines()[:6]]
     places = dict(zip(ids, NEW, strict=True))
 
