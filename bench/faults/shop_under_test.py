@@ -28,6 +28,7 @@ from bench.faults.shop_launch import process_of
 from bench.faults.wire.proxy import Proxy
 from bench.lab.servers.lab_store import client_at
 from bench.postgres_copy import copy_server
+from bench.processor_time import read_stats
 from shop.local.ports import free_port
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
@@ -226,7 +227,9 @@ class ShopUnderTest:
         return (self.processes["store"].directory or self.directory) / "appendonlydir"
 
     def stop(self) -> None:
-        """Stop everything, the processes before their servers."""
+        """Stop everything, the processes before their servers, also what a fault has frozen."""
+        for name in self.processes:
+            self.thaw(name)
         stop_processes(processes=[process for name, process in self.processes.items() if name not in self.servers])
         stop_processes(processes=[process for name, process in self.processes.items() if name in self.servers])
         self.proxy.stop()
@@ -282,13 +285,8 @@ class ShopUnderTest:
 
     def kill(self, name: str) -> None:
         """kill -9 of the process and its children. The supervisor starts it again unless it is kept down."""
-        process = self.processes[name]
-        # PostgreSQL's child processes are in other sessions.
-        children = children_of(process.pid) if process.pid and process.running else []
-        process.kill()
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+        self._signal(name, signal.SIGKILL)
+        self.processes[name].kill()
 
     def keep_down(self, name: str) -> None:
         """kill -9, and no restart until `bring_up`."""
@@ -346,16 +344,20 @@ class ShopUnderTest:
         for path in self.failpoints.iterdir():
             path.unlink(missing_ok=True)
         self.proxy.reset()
-        for name, process in self.processes.items():
-            if process.running:
-                self.thaw(name)
+        for name in self.processes:
+            self.thaw(name)
             self.bring_up(name)
 
     def _signal(self, name: str, number: signal.Signals) -> None:
-        pid = self.processes[name].pid
-        if pid is not None:
+        process = self.processes[name]
+        if not process.running or process.pid is None:
+            return
+        # PostgreSQL's are in other sessions. They are found first: a process that was killed has none.
+        children = children_of(process.pid)
+        os.killpg(process.pid, number)
+        for child in children:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, number)
+                os.kill(child, number)
 
     def _link(self, name: str, *, target_port: int) -> None:
         self.proxy.add(name, port=free_port(), target_port=target_port)
@@ -386,9 +388,4 @@ def through(url: str, *, port: int) -> str:
 
 def children_of(pid: int) -> list[int]:
     """The running children of this process."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
-                found.append(int(path.parent.name))
-    return found
+    return [child for child, stat in read_stats().items() if stat.parent == pid]

@@ -1,15 +1,11 @@
 """Servers and clients that are there and do not answer: PostgreSQL stopped, bodies that never come."""
 
-import contextlib
-import os
-import signal
 import socket
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.history import Action
-from bench.faults.shop_under_test import children_of
 
 # For each of the two web processes; more than the threads that they have for pages.
 SOCKETS_PER_WEB = 20
@@ -57,17 +53,10 @@ class PostgresFrozen(SellingGoesOn):
     refusals_are_timed = False
 
     def hold(self) -> None:
-        postmaster = self.shop.processes["postgres"].pid or 0
-        self._pids = [postmaster, *children_of(postmaster)]
-        self._send(signal.SIGSTOP)
+        self.shop.freeze("postgres")
 
     def let_go(self) -> None:
-        self._send(signal.SIGCONT)
-
-    def _send(self, number: signal.Signals) -> None:
-        for pid in self._pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+        self.shop.thaw("postgres")
 
 
 class SlowBodies(SellingGoesOn):

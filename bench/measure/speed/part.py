@@ -6,8 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bench.http_requests import request
-from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
 from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
+from bench.processor_time import ended_children_seconds, seconds_by_kind
 
 # Connecting, and the first requests of a process, are not measured.
 WARM_UP_SECONDS = 1

@@ -2,16 +2,33 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from bench.faults.all_faults import FAULTS, ON_REQUEST, QUICK
+from bench.faults.kinds.frozen_servers import PostgresFrozen
 from bench.faults.pairs import can_be_combined
 from bench.faults.replicas.shop_kind import ShopKind
-from bench.faults.shop_under_test import RESTART_SECONDS, is_due
+from bench.faults.shop_under_test import RESTART_SECONDS, ShopUnderTest, children_of, is_due
 from bench.management.commands.fault_harness import kinds_named
 from shop.configuration.redis_address import StoreKind
 from shop.local.process import Comeback, Process, succeeded
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
+from tests.processes import living, wait_until
+
+# Its child is in another session, as those of PostgreSQL, and ends when it notices that its parent has.
+WATCH = """
+import os, time
+parent = os.getppid()
+while os.getppid() == parent:
+    time.sleep(0.01)
+"""
+SERVER = f"""
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", {WATCH!r}], start_new_session=True)
+time.sleep(600)
+"""
 
 
 def dead_process(comeback: Comeback | None, *, directory: Path) -> Process:
@@ -72,3 +89,17 @@ def test_a_single_server_is_started_again_at_once_and_one_with_a_replica_when_it
     process = dead_process(Comeback(after_seconds=5.0, seconds_max=9.0, may_start=lambda: False), directory=tmp_path)
     assert not is_due(process, dead_seconds=8.9)
     assert is_due(process, dead_seconds=9.1)
+
+
+def test_nothing_of_a_server_is_left_when_the_harness_is_stopped_while_it_is_frozen(tmp_path: Path) -> None:
+    shop = ShopUnderTest(tmp_path, log=print)
+    server = Process(
+        name="postgres", title="", argv=[sys.executable, "-c", SERVER], log_path=tmp_path / "log", ready=succeeded
+    )
+    shop.add("postgres", server)
+    wait_until(lambda: bool(children_of(server.pid or 0)), seconds_max=20)
+    children = {*children_of(server.pid or 0)}
+    frozen = PostgresFrozen(cast(Any, SimpleNamespace(shop=shop, rng=None)))
+    frozen.hold()
+    shop.stop()
+    wait_until(lambda: not living(pids=children), seconds_max=5)

@@ -28,9 +28,9 @@ from bench.measure.speed.part import (
     sample_of,
     seconds_since,
 )
-from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
 from bench.measure.speed.server_groups import SHOP, SHOP_CONFIRMED
 from bench.measure.speed.wrk import CONNECTIONS, CROWD, Load, Report, run_wrk
+from bench.processor_time import ended_children_seconds, seconds_by_kind
 from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
 from bench.stampede.setup import Address
 from bench.stampede.timed_calls import CallTimes, Visitors

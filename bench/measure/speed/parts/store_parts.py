@@ -11,8 +11,8 @@ from django_redis import get_redis_connection
 from bench.load_sale import retire
 from bench.measure.speed import measured_sales
 from bench.measure.speed.part import Part, Sample, Server, WrongAnswer, seconds_since
-from bench.measure.speed.processor_time import seconds_by_kind
 from bench.measure.speed.server_groups import SHOP, STORE
+from bench.processor_time import seconds_by_kind
 from orders.life import intake
 from orders.models import OrderLine
 from seckill import ledger

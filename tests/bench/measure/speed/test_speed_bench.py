@@ -26,11 +26,11 @@ from bench.measure.speed.part import Ask, Part, Sample, WrongAnswer, check_repor
 from bench.measure.speed.parts import reserving_parts
 from bench.measure.speed.parts.bare_parts import ask_bare
 from bench.measure.speed.parts.reserving_parts import Sold, check_sold, told_yes
-from bench.measure.speed.processor_time import read_stats
 from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, STORE
 from bench.measure.speed.speed_tables import number
 from bench.measure.speed.wrk import Report
+from bench.processor_time import read_stats
 from seckill.models import SaleItem
 from shop.local.process import Process, ProcessFailed, succeeded
 from shop.local.shop_processes import ROOT

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.measure.speed.processor_time import (
+from bench.processor_time import (
     ProcessStat,
     ended_children_seconds,
     family_of,
