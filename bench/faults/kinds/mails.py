@@ -11,7 +11,7 @@ from django.db.models import F, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Concat
 
-from bench.faults.fault import Fault, TrialContext
+from bench.faults.fault import INJECT_SECONDS_MAX, Fault, TrialContext
 from bench.load_buyers import NAME_PREFIX
 from orders.mails.sending import OVERTAKEN
 from orders.models import Mail
@@ -25,7 +25,7 @@ NO_ADDRESS = Value("")
 
 class MailsFailing(Fault):
     name = "mails-failing"
-    description = "the mail server is down and then refuses every mail, for 6 s in all"
+    description = "the mail server is down for 2 s and then refuses every mail, for 4 s or longer"
     starts_after_seconds = (0.0, 0.3)
     duration_seconds = 4.0
 
@@ -37,8 +37,10 @@ class MailsFailing(Fault):
         """Give the buyers an address, so that there are mails; no server listens yet. Then start one that refuses."""
         self._give_addresses(ADDRESS)
         self.shop.wait(2.0)
-        self._sink = MailSink(self.shop.mail_port)
-        self._sink.refuses = True
+        sink = self._sink = MailSink(self.shop.mail_port)
+        sink.refuses = True
+        # On a busy machine the first mail comes late.
+        self.shop.wait_until(lambda: sink.refused > 0, seconds_max=INJECT_SECONDS_MAX)
 
     def undo(self) -> None:
         assert self._sink is not None
@@ -57,7 +59,7 @@ class MailsFailing(Fault):
         return [violation for violation, count in counts.items() if count]
 
     def took_effect(self) -> bool:
-        return self._sink is not None and bool(self._sink.message_ids)
+        return self._sink is not None and bool(self._sink.refused and self._sink.message_ids)
 
     def _unsent(self) -> int:
         connection.close()

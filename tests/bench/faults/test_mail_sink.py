@@ -3,10 +3,12 @@
 import smtplib
 from collections.abc import Iterator
 from email.message import EmailMessage
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from bench.faults.kinds.mails import MailSink
+from bench.faults.kinds.mails import MailsFailing, MailSink
 from shop.local.ports import free_port
 
 
@@ -31,6 +33,12 @@ def send(port: int, message_id: str) -> None:
 
 
 def test_it_refuses_for_a_while_and_keeps_what_it_takes(sink: MailSink, port: int) -> None:
+    fault = MailsFailing(cast(Any, SimpleNamespace(shop=None, rng=None)))
+    fault._sink = sink
+    # Without a mail that was refused, the trial proves nothing.
+    send(port, "<0@localhost>")
+    assert not fault.took_effect()
+    sink.message_ids.clear()
     sink.refuses = True
     with pytest.raises(smtplib.SMTPDataError, match="not now"):
         send(port, "<1@localhost>")
@@ -39,3 +47,4 @@ def test_it_refuses_for_a_while_and_keeps_what_it_takes(sink: MailSink, port: in
     send(port, "<1@localhost>")
     send(port, "<2@localhost>")
     assert sink.message_ids == ["<1@localhost>", "<2@localhost>"]
+    assert fault.took_effect()
