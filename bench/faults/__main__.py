@@ -14,9 +14,9 @@ from shop.local.wheel import WheelMissing
 
 # Left by the run before; a new run must not see it.
 LEFTOVERS = (
-    *("postgres", "standbys", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json"),
+    *("postgres", "standbys", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json", "faults.md"),
     # Shops with other reservation stores (replicas/shop_kind.py).
-    *("sentinel-0", "sentinel-1", "cluster-0", "cluster-1"),
+    *("sentinel-*", "cluster-*"),
     # Shops that followed one with a server that did not come back.
     "shop-*",
     # Harnesses side by side (lanes.py).

@@ -16,6 +16,7 @@ from django.db import connection
 from rich.console import Console
 from rich.markup import escape
 
+from bench.argument_types import whole
 from bench.faults import fault_table
 from bench.faults.all_faults import FAULTS, ON_REQUEST, QUICK
 from bench.faults.fault import Fault
@@ -47,26 +48,10 @@ class Command(BaseCommand):
         add("--seed", type=int, help="seed of the random moments and variants (a new one, which is printed)")
         about_pairs = f". FAULT+FAULT is two at once, {PAIRS!r} those that the seed draws"
         add_choice(parser, names=fault_names, kind="fault", more=about_pairs)
-        add(
-            "--pairs",
-            type=int,
-            default=PAIRS_BY_DEFAULT,
-            metavar="COUNT",
-            help=f"how many pairs of faults at once the seed draws ({PAIRS_BY_DEFAULT})",
-        )
-        add(
-            "--json",
-            type=Path,
-            metavar="FILE",
-            help="where to write the figures (report.json in the directory of the run)",
-        )
-        add(
-            "--lanes",
-            type=int,
-            metavar="COUNT",
-            help=f"how many shops are tried side by side ({LANES}; with --only and --quick 1)",
-        )
-        add("--markdown", action="store_true", help="also print the table of docs/results/faults.md")
+        help_pairs = f"how many pairs of faults at once the seed draws ({PAIRS_BY_DEFAULT})"
+        add("--pairs", type=whole, default=PAIRS_BY_DEFAULT, metavar="COUNT", help=help_pairs)
+        help_lanes = f"how many shops are tried side by side ({LANES}; with --only and --quick 1)"
+        add("--lanes", type=whole, metavar="COUNT", help=help_lanes)
 
     def handle(self, *args: Any, **options: Any) -> None:
         listen_for_stop()
@@ -92,11 +77,10 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             raise CommandError("Stopped before there was a verdict.", returncode=130) from None
         fault_table.show(trials, console=console)
-        if options["markdown"]:
-            console.print(fault_table.as_markdown(trials), markup=False)
-        path = options["json"] or Path(directory) / "report.json"
+        path = Path(directory) / "report.json"
         path.write_text(fault_table.as_json(trials, seed=seed, versions=versions))
-        console.print(f"Seed {seed}. Figures: {path}")
+        path.with_name("faults.md").write_text(fault_table.as_markdown(trials))
+        console.print(f"Seed {seed}. Figures: {path}, faults.md")
         if broken := [trial.fault for trial in trials if not trial.kept]:
             raise CommandError(f"The shop broke a promise under: {', '.join(broken)}.")
 

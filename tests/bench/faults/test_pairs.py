@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from django.core.management import CommandError
 
 from bench.faults.all_faults import BY_NAME, FAULTS
 from bench.faults.fault import Fault, Part
@@ -16,6 +17,7 @@ from bench.faults.kinds.store_outages import StoreDown, StoreKilled
 from bench.faults.pairs import can_be_combined, draw_pairs, kind_named, pair_of
 from bench.management.commands.fault_harness import PAIRS, kinds_named
 from seckill.models import LatePayment
+from tests.steps.operating import run_command
 
 
 def test_the_seed_draws_pairs_that_are_named_for_both_and_can_be_run_again_by_their_names() -> None:
@@ -30,6 +32,9 @@ def test_the_seed_draws_pairs_that_are_named_for_both_and_can_be_run_again_by_th
         again = kind_named(pair.name)
         assert again is not None
         assert again.name == pair.name
+    # A run of none would hold.
+    with pytest.raises(CommandError, match="--pairs"):
+        run_command("fault_harness", "--only", PAIRS, "--pairs", "0")
 
 
 def test_faults_that_disturb_the_same_part_or_what_the_other_needs_are_not_combined() -> None:
