@@ -100,17 +100,6 @@ def test_over_http_it_calls_stampede(monkeypatch: pytest.MonkeyPatch) -> None:
     assert " ".join(asked) == said
 
 
-def test_impossible_arguments_are_refused() -> None:
-    for option, value in (
-        ("--strategies", "unknown"),
-        ("--units", "3-1"),
-        ("--buyers", "0"),
-        ("--faults", "earthquake"),
-    ):
-        with pytest.raises(CommandError, match=option):
-            lab(option, value)
-
-
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bench.lab.schedules.interleaver import BUYERS, BuyerStep, OutOfTurn, ServerUrls, SideEvent, interleaved
+from bench.lab.schedules.interleaver import BUYERS, BuyerStep, ServerUrls, SideEvent, interleaved
 from bench.lab.schedules.schedule import Schedule
 from bench.lab.schedules.slow_motion import SCHEDULES, schedules_of, show, staged
 from bench.strategies.all_strategies import ALL
@@ -140,15 +140,6 @@ def test_a_schedule_is_printed_in_the_readers_language(urls_of: UrlsOf) -> None:
     paper = StringIO()
     assert show("ledger", Console(file=paper, width=150), language="en")
     assert "No schedule is known that breaks ledger." in paper.getvalue()
-
-
-def test_a_killed_buyer_cannot_continue(urls_of: UrlsOf) -> None:
-    with interleaved(CheckThenDecr, urls_of(CheckThenDecr), name=RUN) as sale:
-        sale.go("A")
-        sale.kill("A")
-        with pytest.raises(OutOfTurn):
-            sale.go("A")
-        assert sale.left() == 1
 
 
 def outcome_of(schedule: Schedule, urls: ServerUrls) -> tuple[bool, list[str]]:

@@ -1,4 +1,4 @@
-"""Locks: leases, owners, waiting and the watchdog. What a killed or paused holder leads to, the schedules show too."""
+"""Locks: owners, waiting and the watchdog. What a killed or paused holder leads to, the schedules show."""
 
 import threading
 from collections.abc import Callable
@@ -7,33 +7,15 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError
 
-from bench.lab.schedules.interleaver import ServerUrls, interleaved
-from bench.strategies.base.strategy import Answer, Strategy
+from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.getset_lock import GetsetLock
 from bench.strategies.locks.redisson_lock import RedissonLock
-from bench.strategies.locks.redisson_lock_fenced import RedissonLockFenced
-from bench.strategies.locks.set_nx_ex_lock import SetNxExLock
-from bench.strategies.locks.setnx_lock_expire import SetnxLockExpire
-from tests.bench.strategies.conftest import RUN
 from tests.processes import wait_until
 
 # How long a test waits on a busy machine for something that takes no time.
 SECONDS_MAX = 20.0
 
 Make = Callable[..., Any]
-
-
-@pytest.mark.parametrize("strategy", [SetNxExLock, RedissonLock, RedissonLockFenced], ids=lambda strategy: strategy.id)
-def test_the_lease_of_a_killed_holder_ends(
-    strategy: type[Strategy], urls_of: Callable[[type[Strategy]], ServerUrls]
-) -> None:
-    with interleaved(strategy, urls_of(strategy), name=RUN, stock=2) as sale:
-        # It has taken the lock and has read the stock.
-        sale.go("A", 2)
-        sale.kill("A")
-        sale.pass_time(sale.seller.lease_seconds * 1.1)
-        sale.finish("B")
-        assert (sale.answer_of("B"), sale.left()) == (Answer.SOLD, 1)
 
 
 def test_the_watchdog_keeps_the_lock_of_a_slow_holder_also_after_the_store_was_away_for_a_moment(
@@ -116,10 +98,3 @@ def test_a_waiter_is_woken_by_a_message(make: Make, monkeypatch: pytest.MonkeyPa
         wait_until(lambda: dict(holder.store.pubsub_numsub(holder.freed)) == {holder.freed.encode(): 1}, seconds_max=10)
     thread.join(SECONDS_MAX)
     assert answers == [Answer.SOLD]
-
-
-def test_without_retries_a_buyer_who_does_not_get_the_lock_is_told_at_once(make: Make) -> None:
-    sale = make(SetnxLockExpire, stock=2)
-    sale.store.set(sale.lock, "another")
-    assert sale.attempt(1) is Answer.BUSY
-    assert sale.left() == 2
