@@ -1,7 +1,7 @@
 """`manage.py stampede [ITEM] --buyers N`: a load test of the running shop over HTTP, and a verdict."""
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench import load_buyers
-from bench.argument_types import span, whole
+from bench.argument_types import number_up_to, span, whole
 from bench.own_run import listen_for_stop
 from bench.stampede import report, setup
 from bench.stampede.arrivals import Arrivals
@@ -51,23 +51,12 @@ class Command(BaseCommand):
         add("item", nargs="?", type=int, metavar="ITEM", help="id of a sale item that is open now")
         add("--buyers", type=whole, required=True, metavar="N", help="how many buyers")
         add("--stock", type=whole, default=100, metavar="N", help="without ITEM: units on sale (100)")
-        add(
-            "--items",
-            type=whole,
-            metavar="N",
-            help="without ITEM: products on sale, with the stock and the buyers spread evenly over them (1)",
-        )
-        add(
-            "--units",
-            type=span,
-            default=(1, 1),
-            metavar="1-3",
-            help="units that a buyer asks for: a number, or a range such as 1-3 (1)",
-        )
-        add("--repeat-share", type=share, default=0.1, help="share of buyers who send the same call again (0.1)")
-        add("--twice-share", type=share, default=0.1, help="share of buyers who ask again with a second pass (0.1)")
-        add("--processes", type=whole, default=2, help="client processes (2)")
-        add("--connections", type=whole, default=32, help="connections of each process (32)")
+        help_items = "without ITEM: products on sale, with the stock and the buyers spread evenly over them (1)"
+        add("--items", type=number_up_to(ITEMS_MAX), metavar="N", help=help_items)
+        help_units = "units that a buyer asks for: a number, or a range such as 1-3 (1)"
+        add("--units", type=span, default=(1, 1), metavar="1-3", help=help_units)
+        add("--processes", type=number_up_to(PROCESSES_MAX), default=2, help="client processes (2)")
+        add("--connections", type=number_up_to(CONNECTIONS_MAX), default=32, help="connections of each process (32)")
         add("--url", help="where the shop listens (http://127.0.0.1:PORT, PORT as of `make run`)")
         add("--timeout", type=whole, default=120, help="seconds after which no more calls are sent (120)")
         add("--seed", type=int, default=1, help="seed of the random choices that buyers make (1)")
@@ -98,7 +87,8 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Ver
 
     Returns the verdict, and how long the calls of paying buyers took; nothing without `--paying`.
     """
-    check_options(options)
+    if options["items"] and options["item"] is not None:
+        raise setup.CannotStart("Either ITEM or --items: ITEM is one that exists, --items says how many to create.")
     address = setup.loopback_address(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
     setup.check_running(address=address)
     items = items_for(options)
@@ -145,16 +135,6 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Ver
         return verdict, paying.times() if to_be_paid else {}
 
 
-def check_options(options: dict[str, Any]) -> None:
-    """Raises CannotStart."""
-    if options["processes"] > PROCESSES_MAX or options["connections"] > CONNECTIONS_MAX:
-        raise setup.CannotStart(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
-    if options["items"] and options["item"] is not None:
-        raise setup.CannotStart("Either ITEM or --items: ITEM is one that exists, --items says how many to create.")
-    if (options["items"] or 1) > ITEMS_MAX:
-        raise setup.CannotStart(f"At most {ITEMS_MAX} items.")
-
-
 def items_for(options: dict[str, Any]) -> list[SaleItem]:
     """The item that was named, or those of a new sale."""
     if options["item"] is None:
@@ -174,16 +154,10 @@ def prepare(items: Sequence[SaleItem], options: dict[str, Any], progress: Progre
         on_progress=partial(progress.advance, task),
     )
     units_min, units_max = options["units"]
-    habits = Habits(
-        units_min=units_min,
-        units_max=units_max,
-        repeat_share=options["repeat_share"],
-        twice_share=options["twice_share"],
-    )
     return calls_of(
         buyer_ids=buyer_ids,
         item_ids=[item.pk for item in items],
-        habits=habits,
+        habits=Habits(units_min=units_min, units_max=units_max),
         seed=options["seed"],
         new_pass=new_pass,
     )
@@ -197,10 +171,3 @@ def new_pass(item_id: int, buyer_id: int) -> tuple[str, str]:
 def units_left(item_id: int) -> int | None:
     counters = ledger.read(item_id=item_id)
     return counters.left if counters else None
-
-
-def share(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise ArgumentTypeError(f"{text} is not a share from 0 to 1")
-    return number

@@ -131,17 +131,16 @@ def test_more_units_than_a_buyer_may_have_are_refused(item: SaleItem, live_serve
 
 
 def test_senseless_numbers_are_refused() -> None:
-    for words in (
-        "--buyers 0",
-        "--buyers -1",
-        "--buyers 3 --units 3-1",
-        "--buyers 3 --units 0",
-        "--buyers 3 --repeat-share 1.5",
-        "--buyers 3 --processes 99",
-        "--buyers 3 --items 0",
-        "--buyers 3 --items 999",
-        "1 --buyers 3 --items 2",
+    for words, why in (
+        ("--buyers 0", "argument --buyers"),
+        ("--buyers -1", "argument --buyers"),
+        ("--buyers 3 --units 3-1", "argument --units"),
+        ("--buyers 3 --units 0", "argument --units"),
+        ("--buyers 3 --processes 99", "argument --processes"),
+        ("--buyers 3 --items 0", "argument --items"),
+        ("--buyers 3 --items 999", "argument --items"),
+        ("1 --buyers 3 --items 2", "Either ITEM or --items"),
     ):
-        with pytest.raises(CommandError):
+        with pytest.raises(CommandError, match=why):
             call_command("stampede", *words.split())
     assert not User.objects.exists()
