@@ -10,6 +10,7 @@ from rich.table import Table
 from bench.stampede.item_verdict import ItemVerdict
 from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict
+from bench.tables import terminal_table
 
 PROVES_NOTHING = "This run proves nothing: nobody was told yes, although units were left."
 
@@ -31,16 +32,14 @@ def as_json(verdict: Verdict, *, paying: Mapping[str, CallTimes]) -> str:
 
 
 def answers_table(verdict: Verdict) -> Table:
-    table = Table("answer", title="What the shop answered", title_justify="left")
-    table.add_column("calls", justify="right")
+    table = terminal_table("What the shop answered", words=("answer",), numbers=("calls",))
     for outcome, count in verdict.answer_counts.items():
         table.add_row(outcome, f"{count:,}")
     return table
 
 
 def figures_table(verdict: Verdict) -> Table:
-    table = Table("figure", title="Verdict", title_justify="left")
-    table.add_column("value", justify="right")
+    table = terminal_table("Verdict", words=("figure",), numbers=("value",))
     table.add_column("meaning")
     of = "unlimited" if verdict.quantity is None else f"{verdict.quantity:,}"
     of += f", {len(verdict.items)} items" if len(verdict.items) > 1 else ""
@@ -75,10 +74,9 @@ def figures_table(verdict: Verdict) -> Table:
 
 
 def items_table(items: Sequence[ItemVerdict]) -> Table:
-    table = Table("item", title="By item", title_justify="left")
-    columns = ("on sale", "buyers", "told yes", "persisted", "oversold", "lost", "duplicated", "left")
-    for name in (*columns, "sold out after", "told unavailable", "for"):
-        table.add_column(name, justify="right")
+    counted = ("on sale", "buyers", "told yes", "persisted", "oversold", "lost", "duplicated", "left")
+    columns = (*counted, "sold out after", "told unavailable", "for")
+    table = terminal_table("By item", words=("item",), numbers=columns)
     for item in items:
         promises = [must_be_zero("", count, "")[1] for count in (item.oversold, item.lost, item.duplicated)]
         counts = [f"{count:,}" for count in (item.buyers, item.told_yes, item.persisted)]
@@ -96,9 +94,8 @@ def items_table(items: Sequence[ItemVerdict]) -> Table:
 
 
 def paying_table(paying: Mapping[str, CallTimes]) -> Table:
-    table = Table("call", title="Buyers who paid meanwhile", title_justify="left")
-    for name in ("calls", "failed", "p50", "p99", "longest"):
-        table.add_column(name, justify="right")
+    columns = ("calls", "failed", "p50", "p99", "longest")
+    table = terminal_table("Buyers who paid meanwhile", words=("call",), numbers=columns)
     for kind, times in paying.items():
         milliseconds = [f"{ms:,.0f} ms" for ms in (times.p50_ms, times.p99_ms, times.longest_ms)]
         table.add_row(kind, f"{times.calls:,}", f"{times.failed:,}", *milliseconds)

@@ -6,10 +6,9 @@ import time
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand
-from rich.console import Console
 from rich.table import Table
 
 from bench import load_buyers, many_reservations
@@ -17,6 +16,7 @@ from bench.argument_types import whole
 from bench.load_sale import open_load_sale
 from bench.measure.growth import verb_costs
 from bench.measure.growth.verb_costs import Cost
+from bench.tables import console_on, terminal_table
 
 OPEN_SECONDS = 3600
 # A buyer of the past has some of the past units, and may reserve another one.
@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         columns = run(past=options["past"], sales=options["sales"], report=self.stderr.write)
-        Console(file=cast(IO[str], self.stdout), highlight=False).print(table_of(columns))
+        console_on(self.stdout).print(table_of(columns))
         if options["json"]:
             costs = {name: {step: asdict(cost) for step, cost in column.items()} for name, column in columns.items()}
             options["json"].write_text(json.dumps({"cores": os.cpu_count(), "microseconds": costs}, indent=2) + "\n")
@@ -72,7 +72,7 @@ def column(count: int, *, buyer_ids: list[int], report: Any) -> dict[str, Cost]:
 
 
 def table_of(columns: dict[str, dict[str, Cost]]) -> Table:
-    table = Table("microseconds (of them the store's)", *columns)
+    table = terminal_table("Microseconds (of them the store's)", words=("step",), numbers=list(columns))
     for step in next(iter(columns.values())):
         costs = [column[step] for column in columns.values()]
         table.add_row(step, *(f"{cost.caller_us:,.1f} ({cost.store_us:,.1f})" for cost in costs))

@@ -4,7 +4,7 @@ import io
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import IO, Any, cast
+from typing import Any
 
 import psycopg
 from django.conf import settings
@@ -24,6 +24,7 @@ from bench.lab.servers.lab_servers import running_lab_servers
 from bench.lab.servers.lab_store import lab_store
 from bench.own_run import listen_for_stop
 from bench.strategies.all_strategies import BY_ID
+from bench.tables import console_on
 from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing
 
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         if options["http"]:
             call_command(*stampede_arguments(options), stdout=self.stdout)
             return
-        console = Console(file=cast(IO[str], self.stdout), highlight=False)
+        console = console_on(self.stdout)
         try:
             not_shown = show_flaws(options, console)
             series = series_of(options)

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
@@ -23,6 +23,7 @@ from bench.stampede.plan import Call, Habits, calls_of
 from bench.stampede.rush import RushFailed, rush
 from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict, verdict_on
+from bench.tables import console_on
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
@@ -73,7 +74,7 @@ class Command(BaseCommand):
             raise CommandError(f"The reservation store does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before there was a verdict.", returncode=130) from None
-        report.show(verdict, paying=paying, console=Console(file=cast(IO[str], self.stdout), highlight=False))
+        report.show(verdict, paying=paying, console=console_on(self.stdout))
         if options["json"]:
             options["json"].write_text(report.as_json(verdict, paying=paying))
         if not verdict.kept:
