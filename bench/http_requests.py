@@ -41,14 +41,15 @@ def request(
     data: bytes | None = None,
     tls: bool = False,
 ) -> Reply:
-    """With `tls` any certificate will do: it is the harness's own."""
+    """`data` is JSON unless the headers say otherwise. With `tls` any certificate will do: it is the harness's own."""
+    kind = {"Content-Type": "application/json"} if data else {}
     connection = http.client.HTTPConnection(host, port, timeout=CALL_SECONDS_MAX)
     if tls:
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection(host, port, timeout=CALL_SECONDS_MAX, context=context)
     try:
         with closing(connection):
-            connection.request(method, path, body=data, headers=dict(headers or {}))
+            connection.request(method, path, body=data, headers={**kind, **(headers or {})})
             response = connection.getresponse()
             text = response.read()
             return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, text)

@@ -65,7 +65,7 @@ class PayingBuyers(CallingThreads):
                 order = next(self._orders, None)
             if order is None:
                 return
-            bearer = {"Authorization": f"Bearer {order.token}", "Content-Type": "application/json"}
+            bearer = {"Authorization": f"Bearer {order.token}"}
             self.call(ORDER, "GET", reverse("api-order", args=[order.number]), headers=bearer)
             started = self.call(
                 START,
@@ -82,13 +82,8 @@ class PayingBuyers(CallingThreads):
             payment_id=payment_id, url=url, reservation_id=order.reservation_id, amount_minor=order.amount_minor
         )
         signature = signature_header(body=body.encode(), signed_s=int(time.time()))
-        self.call(
-            WEBHOOK,
-            "POST",
-            reverse("api-payment-webhook", args=["simulated"]),
-            body=body,
-            headers={SIGNATURE_HEADER: signature, "Content-Type": "application/json"},
-        )
+        path = reverse("api-payment-webhook", args=["simulated"])
+        self.call(WEBHOOK, "POST", path, body=body, headers={SIGNATURE_HEADER: signature})
 
 
 def captured(*, payment_id: str, url: str, reservation_id: str, amount_minor: int) -> str:

@@ -136,7 +136,7 @@ def check_shop(*, address: Address, item_id: int, pass_text: str) -> None:
         "POST",
         reverse("api-reserve", args=[item_id]),
         body='{"units": 0}',
-        headers={"Authorization": f"Pass {pass_text}", "Content-Type": "application/json"},
+        headers={"Authorization": f"Pass {pass_text}"},
     )
     if status == 401:
         raise CannotStart(f"The web server at {address.base} does not accept our passes: it has another SECRET_KEY.")

@@ -187,11 +187,5 @@ def captured(payment: Payment) -> bytes:
 def post(port: int, body: bytes, *, header: str | None = None) -> Reply:
     """Send one message to the shop, signed as by the company unless a header is given."""
     signed = signature_header(body=body, signed_s=int(time.time())) if header is None else header
-    return request(
-        port,
-        "POST",
-        reverse("api-payment-webhook", args=["simulated"]),
-        headers={SIGNATURE_HEADER: signed} if signed else {},
-        data=body,
-        content_type="application/json",
-    )
+    headers = {SIGNATURE_HEADER: signed} if signed else {}
+    return request(port, "POST", reverse("api-payment-webhook", args=["simulated"]), headers=headers, data=body)

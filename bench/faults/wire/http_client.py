@@ -119,7 +119,7 @@ class BuyerClient:
     ) -> Answer:
         call = self.record_request(action, units=units)
         port = self.ports[attempt % len(self.ports)]
-        reply = request(port, method, path, headers=headers, tls=self.tls, **as_json(body))
+        reply = request(port, method, path, headers=headers, data=as_json(body), tls=self.tls)
         answer = answer_from(reply, yes_words=ORDER_WORDS if action is Action.CHECK_OUT else HOLD_WORDS)
         if action is Action.BRING_RECEIPT and answer.status in (200, 201):
             answer = replace(answer, outcome=outcome_of_receipt(answer))
@@ -197,8 +197,8 @@ def answer_of_company(reply: Reply) -> Answer:
     return Answer(outcome=UNKNOWN if is_unknown else f"http_{reply.status}", status=reply.status)
 
 
-def as_json(body: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {} if body is None else {"data": json.dumps(body).encode(), "content_type": "application/json"}
+def as_json(body: Mapping[str, Any] | None) -> bytes | None:
+    return None if body is None else json.dumps(body).encode()
 
 
 def request(
@@ -208,13 +208,10 @@ def request(
     *,
     headers: Mapping[str, str] | None = None,
     data: bytes | None = None,
-    content_type: str = "",
     tls: bool = False,
 ) -> Reply:
     """One request, through a proxy or without one."""
     more = {"Host": "127.0.0.1", "Accept": "application/json, text/html", **(headers or {})}
-    if content_type:
-        more["Content-Type"] = content_type
     return http_requests.request(port, method, path, headers=more, data=data, tls=tls)
 
 

@@ -143,6 +143,5 @@ def check_answer(server: Server, ask: Ask) -> None:
 
 def answer_to(server: Server, ask: Ask) -> tuple[int, str]:
     """Status and code of the answer; (0, reason) if none came."""
-    headers = {**ask.headers, **({"Content-Type": "application/json"} if ask.body else {})}
-    reply = request(server.port, ask.method, ask.path, headers=headers, data=ask.body.encode() or None)
+    reply = request(server.port, ask.method, ask.path, headers=ask.headers, data=ask.body.encode() or None)
     return reply.status, reply.problem or str(reply.json_object.get("code", ""))

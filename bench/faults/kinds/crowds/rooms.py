@@ -252,7 +252,8 @@ class Person:
             self.waited_s = sent_s
 
     def _post(self, port: int, path: str, body: Mapping[str, Any], authorization: str) -> Answer:
-        answer = answer_from(request(port, "POST", path, headers={"Authorization": authorization}, **as_json(body)))
+        headers = {"Authorization": authorization}
+        answer = answer_from(request(port, "POST", path, headers=headers, data=as_json(body)))
         if answer.status >= 400:
             self.refusals.add(answer.outcome)
         return answer
