@@ -12,13 +12,14 @@ from multiprocessing import get_context
 from typing import Any
 
 from bench.lab.buyers import stopping_buyer
-from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed
+from bench.lab.buyers.buyer_pool import BuyerPool
 from bench.lab.buyers.buyer_process import SaleProgress, attempt, disconnect
 from bench.lab.buyers.calls import ERROR, SOLD, Call, Result, Setting
 from bench.lab.buyers.stopping_buyer import StopTask
 from bench.lab.measures import units_sold, unsold
 from bench.lab.servers.lab_servers import BackendServers, LabServers
 from bench.lab.strategy_run import lab_strategy, load_scripts, run_strategy
+from bench.spawned_processes import BuyersFailed
 from bench.strategies.base.strategy import Backend, Fault, Strategy
 
 # Two units, so that the stopped buyer and a rival can each rightly have one.

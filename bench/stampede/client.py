@@ -102,7 +102,7 @@ class Assignment:
     seconds_max: float
 
 
-def run(assignment: Assignment, barrier: Barrier, progress: "Synchronized[int]", results: Connection) -> None:
+def run(results: Connection, assignment: Assignment, barrier: Barrier, progress: "Synchronized[int]") -> None:
     """Body of the process: wait at the barrier, call, send the answers as one list."""
     # Ctrl-C reaches the whole group of processes; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -3,22 +3,18 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
+from itertools import pairwise, repeat
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from multiprocessing.sharedctypes import Synchronized
 from threading import BrokenBarrierError
 
 from bench.http_requests import CALL_SECONDS_MAX
+from bench.spawned_processes import SPAWN, BuyersFailed, SpawnedProcesses
 from bench.stampede import client
 from bench.stampede.plan import Answer, Call
 
 # How often the progress bar moves and PostgreSQL is polled for new orders; a poll costs a millisecond.
 TICK_SECONDS = 0.1
-
-
-class RushFailed(Exception):
-    """A client process did not start. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,33 +42,25 @@ def rush(
     """Send all calls from `processes` processes with `connections` connections each. `urls` has one for each item.
 
     `tick` is called several times a second with the number of calls done. Ends some 20 s after `seconds_max` at the
-    latest. Raises RushFailed.
+    latest. Raises BuyersFailed if nothing was sent.
     """
-    # With fork, the children would inherit the database connections of this process.
-    context = get_context("spawn")
-    barrier = context.Barrier(processes + 1)
-    workers: list[tuple[SpawnProcess, Synchronized[int], Connection]] = []
+    barrier = SPAWN.Barrier(processes + 1)
+    # Consecutive chains stay in one process: a repeated call may be the chain after that of its first call.
+    edges = [len(chains) * number // processes for number in range(processes + 1)]
+    counters: list[Synchronized[int]] = [SPAWN.Value("L", 0, lock=True) for _ in range(processes)]
+    assignments = [
+        client.Assignment(urls=urls, chains=chains[first:end], connections=connections, seconds_max=seconds_max)
+        for first, end in pairwise(edges)
+    ]
+    workers = SpawnedProcesses(client.run, zip(assignments, repeat(barrier), counters, strict=False))
     try:
-        for number in range(processes):
-            # Consecutive chains stay in one process: a repeated call may be the chain after that of its first call.
-            share = chains[len(chains) * number // processes : len(chains) * (number + 1) // processes]
-            assignment = client.Assignment(urls=urls, chains=share, connections=connections, seconds_max=seconds_max)
-            done: Synchronized[int] = context.Value("L", 0, lock=True)
-            results, sender = context.Pipe(duplex=False)
-            process = context.Process(
-                target=client.run, args=(assignment, barrier, done, sender), name=f"client-{number + 1}", daemon=True
-            )
-            process.start()
-            sender.close()
-            workers.append((process, done, results))
         try:
             barrier.wait(client.BARRIER_SECONDS)
         except BrokenBarrierError:
-            raise RushFailed("A client process did not start, so nothing was sent.") from None
+            raise BuyersFailed("A client process did not start, so nothing was sent.") from None
         started_s = time.monotonic()
-        counters = [done for _process, done, _results in workers]
         reports = gather(
-            [results for _process, _done, results in workers],
+            workers.pipes,
             until_s=started_s + seconds_max + 2 * CALL_SECONDS_MAX,
             tick=lambda: tick(sum(done.value for done in counters)),
         )
@@ -83,11 +71,7 @@ def rush(
             died=processes - len(reports),
         )
     finally:
-        # Those that have reported are ending anyway; the others are late, or the user pressed Ctrl-C.
-        for process, _done, results in workers:
-            results.close()
-            process.kill()
-            process.join()
+        workers.stop()
 
 
 def gather(pipes: Sequence[Connection], *, until_s: float, tick: Callable[[], object]) -> list[list[Answer]]:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnContext
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
@@ -21,6 +20,7 @@ from redis.exceptions import ConnectionError as StoreAway
 
 from bench.lab.buyers.calls import ERROR, NOT_SENT, SOLD, Call, Result
 from bench.lab.servers.lab_store import strategy_client
+from bench.spawned_processes import SPAWN, receive
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Strategy, Surroundings
 
@@ -35,11 +35,11 @@ LOCK_WAIT_MS = 1_000
 class SaleProgress:
     """Counters in memory that all processes of a pool share. Each client has its own, so none waits for another."""
 
-    def __init__(self, context: SpawnContext, *, clients: int) -> None:
-        self._answers = context.RawArray("l", clients)
-        self._units_sold = context.RawArray("l", clients)
+    def __init__(self, *, clients: int) -> None:
+        self._answers = SPAWN.RawArray("l", clients)
+        self._units_sold = SPAWN.RawArray("l", clients)
         # Clients keep some of their calls until this is set, so that there are always calls left after a fault.
-        self.fault_is_over = context.Event()
+        self.fault_is_over = SPAWN.Event()
 
     def reset(self) -> None:
         """Start counting for a new sale."""
@@ -78,12 +78,12 @@ class BuyerTask:
     calls_before_fault: int | None = None
 
 
-def run(barrier: Barrier, pipe: Connection, progress: SaleProgress, first_client: int) -> None:
-    """Body of the process: for each task received, send the results and wait for "disconnect". None ends it."""
+def run(pipe: Connection, barrier: Barrier, progress: SaleProgress, first_client: int) -> None:
+    """Body of the process: for each task, send the results and wait for "disconnect". Ends when the parent is gone."""
     # Ctrl-C reaches the whole group of processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()
-    while (task := pipe.recv()) is not None:
+    while (task := receive(pipe)) is not None:
         clients = [connected_strategy(task) for _ in task.calls_by_client]
         results: list[list[Result]] = [[] for _ in task.calls_by_client]
         threads = [
@@ -98,7 +98,7 @@ def run(barrier: Barrier, pipe: Connection, progress: SaleProgress, first_client
             thread.join()
         pipe.send([result for own_results in results for result in own_results])
         # The server's counters are read while the connections are still open.
-        pipe.recv()
+        receive(pipe)
         for strategy in clients:
             disconnect(strategy)
         pipe.send("disconnected")

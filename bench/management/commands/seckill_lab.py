@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench.lab import output, plots
-from bench.lab.buyers.buyer_pool import BuyersFailed
 from bench.lab.buyers.calls import Setting
 from bench.lab.options import DESCRIPTION, INTERLEAVE, add_options, refusal_of, with_defaults
 from bench.lab.presets import EVERY, PRESETS, Series, quick
@@ -23,6 +22,7 @@ from bench.lab.series import SeriesResult, run_series, steps_of
 from bench.lab.servers.lab_servers import running_lab_servers
 from bench.lab.servers.lab_store import lab_store
 from bench.own_run import listen_for_stop
+from bench.spawned_processes import BuyersFailed
 from bench.strategies.all_strategies import BY_ID
 from bench.tables import console_on
 from shop.local.process import ProcessFailed

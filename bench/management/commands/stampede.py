@@ -15,12 +15,13 @@ from rich.progress import Progress
 from bench import load_buyers
 from bench.argument_types import number_up_to, span, whole
 from bench.own_run import listen_for_stop
+from bench.spawned_processes import BuyersFailed
 from bench.stampede import report, setup
 from bench.stampede.arrivals import Arrivals
 from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
 from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
 from bench.stampede.plan import Call, Habits, calls_of
-from bench.stampede.rush import RushFailed, rush
+from bench.stampede.rush import rush
 from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict, verdict_on
 from bench.tables import console_on
@@ -68,7 +69,7 @@ class Command(BaseCommand):
         listen_for_stop()
         try:
             verdict, paying = stampede(options, progress_console=Console(stderr=True))
-        except (setup.CannotStart, RushFailed) as error:
+        except (setup.CannotStart, BuyersFailed) as error:
             raise CommandError(str(error)) from error
         except StoreUnreachable as error:
             raise CommandError(f"The reservation store does not answer: {error}") from error

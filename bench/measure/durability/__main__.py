@@ -24,9 +24,10 @@ from bench.measure.durability.disk import NoSlowDisk, build_library, file_system
 from bench.measure.durability.measured_store import Address, MeasuredStore
 from bench.measure.durability.prices import WAYS, Price, lines_of, price_list
 from bench.measure.durability.replica_prices import LINES, ReplicaPrice, replica_price_list
-from bench.measure.durability.reserving_pool import ReservingFailed, running_pool
+from bench.measure.durability.reserving_pool import running_pool
 from bench.measure.durability.rounds import RoundFailed
 from bench.own_run import listen_for_stop
+from bench.spawned_processes import BuyersFailed
 from seckill.store.client import StoreUnreachable
 from shop.local.ports import free_port
 from shop.local.process import ProcessFailed
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
         # Not in /tmp, which may be in memory.
         with tempfile.TemporaryDirectory(prefix="durability-", dir=directory) as working_directory:
             measured = measure(Path(working_directory), options=options, address=address)
-    except (ProcessFailed, ReservingFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
+    except (BuyersFailed, ProcessFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -11,14 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
-from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
 
+from bench.spawned_processes import BuyersFailed, SpawnedProcesses, receive
 from seckill import ledger
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable, reservation_servers
@@ -76,14 +74,6 @@ def run(pipe: Connection, threads: int) -> None:
             pipe.send(answers)
 
 
-def receive(pipe: Connection) -> Any:
-    """The next message of the parent; None if it is gone."""
-    try:
-        return pipe.recv()
-    except EOFError:
-        return None
-
-
 def reserve_until_stopped(answers: Answers, stop: threading.Event) -> None:
     while not stop.is_set() and not answers.unexpected:
         reserve_once(answers, stop)
@@ -107,65 +97,36 @@ def reserve_once(answers: Answers, stop: threading.Event) -> None:
         answers.unexpected.append(answer.outcome)
 
 
-class ReservingFailed(Exception):
-    """A process of buyers did not answer, or was refused. The round has no result."""
-
-
 class ReservingPool:
     """The processes. In each round: `go`, and later `stop`."""
 
-    def __init__(self, *, processes: int, threads: int) -> None:
-        context = get_context("spawn")
-        self._processes: list[tuple[SpawnProcess, Connection]] = []
-        for _ in range(processes):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=run, args=(theirs, threads), daemon=True)
-            process.start()
-            theirs.close()
-            self._processes.append((process, ours))
-        for _process, pipe in self._processes:
-            self._receive(pipe)
-
-    def _receive(self, pipe: Connection) -> Any:
-        try:
-            if pipe.poll(ANSWER_SECONDS_MAX):
-                return pipe.recv()
-        except EOFError:
-            pass
-        raise ReservingFailed("A process of buyers did not answer.")
+    def __init__(self, processes: SpawnedProcesses) -> None:
+        self._processes = processes
 
     def go(self, *, yes_replicas: int = 0) -> None:
         """Start reserving; a yes waits for so many replicas."""
-        for _process, pipe in self._processes:
-            pipe.send(yes_replicas)
+        self._processes.tell(yes_replicas)
 
     def stop(self) -> Answers:
-        """Stop reserving, and collect all answers. Raises ReservingFailed."""
-        for _process, pipe in self._processes:
-            pipe.send("stop")
+        """Stop reserving, and collect all answers. Raises BuyersFailed."""
+        self._processes.tell("stop")
         total = Answers()
-        for _process, pipe in self._processes:
-            for answers in self._receive(pipe):
+        for of_threads in self._processes.answers(seconds_max=ANSWER_SECONDS_MAX):
+            for answers in of_threads:
                 total.confirmed += answers.confirmed
                 total.unanswered += answers.unanswered
                 total.unexpected += answers.unexpected
         if total.unexpected:
-            raise ReservingFailed(f"A buyer was told {total.unexpected[0]}, though the store sells without limit.")
+            raise BuyersFailed(f"A buyer was told {total.unexpected[0]}, though the store sells without limit.")
         return total
-
-    def close(self) -> None:
-        for _process, pipe in self._processes:
-            pipe.close()
-        for process, _pipe in self._processes:
-            process.join(1)
-            process.kill()
-            process.join()
 
 
 @contextmanager
 def running_pool(*, processes: int, threads: int) -> Iterator[ReservingPool]:
-    pool = ReservingPool(processes=processes, threads=threads)
+    spawned = SpawnedProcesses(run, [(threads,)] * processes)
     try:
-        yield pool
+        for _ready in spawned.answers(seconds_max=ANSWER_SECONDS_MAX):
+            pass
+        yield ReservingPool(spawned)
     finally:
-        pool.close()
+        spawned.stop()

@@ -16,7 +16,7 @@ import pytest
 
 from bench.lab import fault_runs
 from bench.lab.buyers import buyer_pool
-from bench.lab.buyers.buyer_pool import BuyerPool, BuyersFailed, running_pool
+from bench.lab.buyers.buyer_pool import BuyerPool, running_pool
 from bench.lab.buyers.buyer_process import BARRIER_SECONDS
 from bench.lab.buyers.calls import BUSY, ERROR, NOT_SENT, Result, Setting
 from bench.lab.fault_runs import RESTART_AFTER_ANSWERS, FaultRun, run_under_fault
@@ -24,6 +24,7 @@ from bench.lab.measures import Measures, measured
 from bench.lab.series import unexpected_flaws
 from bench.lab.servers.lab_servers import LabServers, running_lab_servers
 from bench.lab.strategy_run import run_strategy
+from bench.spawned_processes import BuyersFailed, SpawnedProcesses
 from bench.strategies.all_strategies import ALL, BY_ID
 from bench.strategies.base.strategy import Backend, Fault
 
@@ -169,7 +170,8 @@ def test_a_run_whose_process_of_buyers_dies_or_is_silent_has_no_result(monkeypat
     ours, theirs = Pipe()
     pool, tasks = BuyerPool.__new__(BuyerPool), cast(Any, ["task"])
     pool.progress, pool._barrier = Mock(), Mock(n_waiting=0, parties=2)
-    pool._processes = [(Mock(is_alive=lambda: False), ours)]
+    pool._processes = SpawnedProcesses(print, [])
+    pool._processes.pipes, pool._processes._processes = [ours], [Mock(is_alive=lambda: False)]
     began_s = time.monotonic()
     with pytest.raises(BuyersFailed, match="did not reach the barrier"):
         pool.prepare(tasks)
