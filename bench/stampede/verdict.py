@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bench.percentiles import percentile
 from bench.stampede.buyer_answers import BuyerAnswers
 from bench.stampede.item_verdict import Figures, ItemVerdict, verdict_on_item
-from bench.stampede.plan import NOT_SENT, CallKind
+from bench.stampede.plan import NO_ANSWER, NOT_SENT, CallKind
 from bench.stampede.rush import RushResult
 from seckill.models import SaleItem
 
@@ -72,7 +72,7 @@ def verdict_on(
     first_seconds = sorted(answer.first_try_seconds for answer in sent if calls[answer.index].kind is CallKind.FIRST)
     last_yes_s = max((answer.answered_s for answer in yes.values()), default=rush.started_s)
     last_order_s = max((seen_s[reservation_id] for reservation_id in yes if reservation_id in seen_s), default=None)
-    left = total(one.left for one in found)
+    left, seconds = total(one.left for one in found), rush.ended_s - rush.started_s
     return Verdict(
         item_id=items[0].pk if len(items) == 1 else None,
         quantity=total(item.quantity for item in items),
@@ -98,8 +98,8 @@ def verdict_on(
             (one.seconds_unavailable for one in found if one.seconds_unavailable is not None), default=None
         ),
         not_sent=answer_counts[NOT_SENT],
-        seconds=rush.ended_s - rush.started_s,
-        calls_per_second=len(sent) / max(rush.ended_s - rush.started_s, 0.001),
+        seconds=seconds,
+        calls_per_second=sum(answer.outcome != NO_ANSWER for answer in sent) / max(seconds, 0.001),
         seconds_to_sell_out=last_yes_s - rush.started_s if left == 0 and yes else None,
         seconds_to_last_order=max(0.0, last_order_s - last_yes_s) if last_order_s is not None else None,
         p50_ms=1000 * percentile(first_seconds, 0.50),

@@ -272,6 +272,8 @@ def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(run: DirectRun
     verdict = run.verdict()
     assert verdict.kept
     assert (verdict.told_yes, verdict.in_doubt, verdict.in_doubt_persisted) == (0, 1, 1)
+    # Only calls that were answered make the rate.
+    assert (verdict.asked, verdict.calls_per_second) == (1, 0)
     # A repeated call that is no refusal says nothing about it.
     repeat = run.ask(buyer, same_as=call)
     for outcome in ("hold_ended", NOT_SENT):
