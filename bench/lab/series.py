@@ -66,7 +66,8 @@ def in_words(measures: Measures) -> str:
         phrases.append("stuck: no buyer can buy any more")
     calls = measures.buyers or 1
     if measures.busy:
-        phrases.append(f"{measures.busy / calls:.0%} of the buyers told busy")
+        share = measures.busy / calls
+        phrases.append(f"{f'{share:.0%}' if share >= 0.01 else 'less than 1%'} of the buyers told busy")
     if measures.false_refusals:
         phrases.append(f"{measures.false_refusals:,} refused although units were left")
     if measures.errors:

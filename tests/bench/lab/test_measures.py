@@ -76,6 +76,9 @@ def test_what_is_a_flaw_depends_on_what_a_strategy_promises() -> None:
         flaws = unexpected_flaws(BY_ID[strategy], replace(refusing, units_max=units_max))
         assert flaws == ["false refusals", "unsold"], strategy
     assert unexpected_flaws(Ledger, replace(measures, stuck=True, errors=1)) == ["stuck", "errors"]
+    # Few are not none.
+    for busy, words in ((1, "less than 1% of the buyers told busy"), (10, "2% of the buyers told busy")):
+        assert words in in_words(replace(measures, buyers=505, busy=busy))
     # Faults that it is expected to survive excuse nothing, but a store that lost its data has nothing left to sell.
     assert is_unexpected(Ledger, Fault.PAUSED, oversold=1, unsold=0, stuck=False)
     assert is_unexpected(Ledger, Fault.KILLED, oversold=0, unsold=1, stuck=False)
