@@ -1,5 +1,6 @@
 """The store hangs or is killed while the gate refuses: buyers do not wait, and a repeated call gets the same yes."""
 
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -60,8 +61,8 @@ class GateFault(Fault):
         port = self.context.ports[number % len(WEBS)]
         while not self._stop.wait(POLL_SECONDS):
             began_s = time.monotonic()
-            request(port, "GET", path)
-            self._polls.append((began_s, time.monotonic() - began_s))
+            answered = request(port, "GET", path).status == 200
+            self._polls.append((began_s, time.monotonic() - began_s if answered else math.inf))
 
     def _repeat(self) -> int:
         """Returns how many of the calls could not be answered."""
@@ -105,6 +106,7 @@ class GateStoreFrozen(GateFault):
         if not seconds:
             yield "no page was answered while the store was frozen"
         elif max(seconds) > ANSWER_SECONDS_MAX:
+            # Endlessly, if it got no answer, or another one than the figures.
             yield f"a page waited {max(seconds):.1f} s although it was known that the store does not answer"
 
 

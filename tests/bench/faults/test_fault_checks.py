@@ -1,13 +1,17 @@
-"""Fifty calls with one pass: all get the one yes, and without a yes the trial proves nothing."""
+"""What faults check themselves: answers that were wrong, came late or never came are named."""
 
 import threading
+import time
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
 from bench.faults.fault import TrialContext
+from bench.faults.kinds.gates import GateStoreFrozen
 from bench.faults.kinds.processes import SAME_PASS_TIMES, SamePassManyTimes
 from bench.faults.wire.http_client import Answer
+from shop.local.ports import free_port
+from tests.processes import wait_until
 
 FIRST, AGAIN = Answer(outcome="reserved", status=201), Answer(outcome="already_reserved", status=201)
 NO = Answer(outcome="held_by_others", status=409)
@@ -38,3 +42,17 @@ def test_one_yes_and_its_repetitions_are_right_and_a_second_first_answer_or_a_re
     assert after([FIRST, FIRST, AGAIN]).violations() == [two_firsts]
     # Calls that all got nothing prove nothing.
     assert not after([NO]).took_effect()
+
+
+def test_a_page_that_got_no_answer_while_the_store_was_frozen_is_named() -> None:
+    buyer = SimpleNamespace(reserve=lambda **_: FIRST)
+    item, ports = SimpleNamespace(pk=1), [free_port(), free_port()]
+    context = SimpleNamespace(shop=None, rng=None, item=item, ports=ports, extra_buyer=lambda *_, **__: buyer)
+    fault = GateStoreFrozen(cast(TrialContext, context))
+    fault._frozen_s = time.monotonic() - 60
+    fault._threads[0].start()
+    wait_until(lambda: bool(fault._polls), seconds_max=20)
+    fault._thawed_s = time.monotonic() + 60
+    fault._repeaters = []
+    fault._threads = fault._threads[:1]
+    assert any("a page" in violation for violation in fault.violations())
