@@ -20,7 +20,8 @@ def place(server: Server) -> Sample:
     file.write_text("\n".join(tokens))
     path = reverse("api-queue", args=[item.sale_id])
     ask = Ask(path=path, headers={"Authorization": f"Place {tokens[0]}"})
-    sample = measure_ask(server, ask, load=Load(url=server.url(path), script="places", arguments=(str(file),)))
+    load = Load(url=server.url(path), script="tokens", arguments=(str(file), "again", "GET", "Place"))
+    sample = measure_ask(server, ask, load=load)
     retire(item)
     return sample
 

@@ -84,7 +84,7 @@ def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, body: str, server
         status=HTTP[outcome].status,
         code=outcome.value,
     )
-    load = Load(url=server.url(path), script="passes", arguments=(str(file), "again", body))
+    load = Load(url=server.url(path), script="tokens", arguments=(str(file), "again", "POST", "Pass", body))
     return measure_ask(server, ask, load=load)
 
 
@@ -183,7 +183,8 @@ def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[Sal
 
 def load_of(server: Server, item: SaleItem, file: str, *, connections: int = CONNECTIONS, body: str = ONE_UNIT) -> Load:
     path = reverse("api-reserve", args=[item.pk])
-    return Load(url=server.url(path), script="passes", arguments=(file, "once", body), connections=connections)
+    arguments = (file, "once", "POST", "Pass", body)
+    return Load(url=server.url(path), script="tokens", arguments=arguments, connections=connections)
 
 
 def all_in_orders(item: SaleItem) -> Callable[[], bool]:

@@ -48,10 +48,10 @@ def test_output_without_a_usable_report_is_an_error() -> None:
 
 def test_a_load_becomes_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wrk, "find_wrk", lambda: "wrk")
-    load = Load(url="http://127.0.0.1:1/", script="passes", arguments=("file", "again"), headers={"Cookie": "a=b"})
+    load = Load(url="http://127.0.0.1:1/", script="tokens", arguments=("file", "again"), headers={"Cookie": "a=b"})
     words = command_of(load, seconds=5)
     assert words[:5] == ["wrk", "-t1", "-c16", "-d5s", "--timeout=10s"]
-    assert words[5:7] == ["-s", str(wrk.SCRIPTS / "passes.lua")]
+    assert words[5:7] == ["-s", str(wrk.SCRIPTS / "tokens.lua")]
     assert words[7:] == ["-H", "Cookie: a=b", "http://127.0.0.1:1/", "--", "file", "again"]
 
 
@@ -61,7 +61,8 @@ def test_each_request_has_another_pass(tmp_path: Path, mode: str) -> None:
     file = tmp_path / "passes.txt"
     file.write_text("\n".join(f"pass-{number}" for number in range(50)))
     with recording_server() as (port, seen):
-        load = Load(url=f"http://127.0.0.1:{port}/", script="passes", arguments=(str(file), mode, BODIES[mode]))
+        arguments = (str(file), mode, "POST", "Pass", BODIES[mode])
+        load = Load(url=f"http://127.0.0.1:{port}/", script="tokens", arguments=arguments)
         report = run_wrk(load, seconds=1)
     # wrk asks its script for one request that it does not send, and does not wait for the last answers.
     assert {f"Pass pass-{number}" for number in range(1, 50)} <= set(seen)
