@@ -1,11 +1,8 @@
 """The output of the lab: tables for the terminal, JSON for programs."""
 
 import json
-import os
-import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 
 from rich.console import Console
 from rich.table import Table
@@ -112,17 +109,6 @@ def moment_of(fault_run: FaultRun) -> str:
     return f"before {', '.join(fault_run.stops)}" if fault_run.stops else ""
 
 
-def machine(versions: dict[str, str]) -> dict[str, str]:
-    return {
-        "cores": str(os.cpu_count()),
-        "processor": platform.machine(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "redis-py": version("redis"),
-        **versions,
-    }
-
-
-def as_json(results: Sequence[SeriesResult], *, versions: dict[str, str]) -> str:
-    everything = {"machine": machine(versions), "series": [asdict(result) for result in results]}
+def as_json(results: Sequence[SeriesResult], *, measured_on: Mapping[str, str]) -> str:
+    everything = {"machine": measured_on, "series": [asdict(result) for result in results]}
     return json.dumps(everything, indent=1) + "\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.lab.output import figure
+from bench.machine import sentence_of
 from bench.strategies.base.strategy import Fault
 from bench.tables import markdown_table
 
@@ -24,7 +25,7 @@ One run of
         --json .stampede/lab/lab.json --plots .stampede/lab/plots"
     python -m bench.lab.results_page .stampede/lab/lab.json > docs/results/lab.md
 
-on {machine}.
+on this machine: {machine}.
 
 Buyers and stores share the cores, so compare the rows of a table and not its times with those of another machine. What
 the strategies are and what the tables show: [docs/lab.md](../lab.md). The first command draws the pictures, too.
@@ -72,10 +73,8 @@ def page(results: dict[str, Any]) -> str:
 
 
 def machine_of(results: dict[str, Any]) -> str:
-    machine = results["machine"]
     seed = next((run["setting"]["seed"] for series in results["series"] for run in series["runs"]), None)
-    servers = [f"{name} {value}" for name, value in machine.items() if name not in ("cores", "processor", "system")]
-    return f"{machine['cores']} cores ({machine['processor']}, {machine['system']}), {', '.join(servers)}, seed {seed}"
+    return f"{sentence_of(results['machine'])}, seed {seed}"
 
 
 def tables_of(series: dict[str, Any]) -> list[str]:

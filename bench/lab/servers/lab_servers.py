@@ -3,10 +3,12 @@
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from bench.lab.servers.cluster import running_cluster
 from bench.lab.servers.lab_store import LabStore, client_at, lab_store, store_client
+from bench.machine import facts
 from bench.strategies.base.strategy import Backend, Strategy
 
 
@@ -21,11 +23,14 @@ class BackendServers:
 
 @dataclass(frozen=True, slots=True)
 class LabServers:
-    """The servers of each backend that is needed, and the store itself, which a fault may restart."""
+    """The servers of each backend that is needed, and the store itself, which a fault may restart.
+
+    `measured_on` are the facts of the machine before the run.
+    """
 
     store: LabStore
     by_backend: dict[Backend, BackendServers]
-    versions: dict[str, str]
+    measured_on: dict[str, str]
 
     def of(self, kind: type[Strategy]) -> BackendServers:
         return self.by_backend[kind.backend]
@@ -47,4 +52,5 @@ def running_lab_servers(kinds: Iterable[type[Strategy]], *, database_url: str) -
             for node in nodes:
                 open_servers.callback(node.close)
             by_backend[Backend.CLUSTER] = BackendServers(cluster.url, None, nodes)
-        yield LabServers(store, by_backend, {"valkey": str(monitor.info("server")["valkey_version"])})
+        valkey = str(monitor.info("server")["valkey_version"])
+        yield LabServers(store, by_backend, {**facts(), "redis-py": version("redis"), "Valkey": valkey})

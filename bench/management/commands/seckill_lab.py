@@ -47,7 +47,7 @@ class Command(BaseCommand):
         try:
             not_shown = show_flaws(options, console)
             series = series_of(options)
-            results, versions = run_all(series) if series else ([], {})
+            results, measured_on = run_all(series) if series else ([], {})
         except (ProcessFailed, WheelMissing, BuyersFailed) as error:
             raise CommandError(str(error)) from error
         except psycopg.OperationalError as error:
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             raise CommandError("Stopped before the end.", returncode=130) from None
         output.show(results, console=console)
         if options["json"]:
-            options["json"].write_text(output.as_json(results, versions=versions))
+            options["json"].write_text(output.as_json(results, measured_on=measured_on))
         if options["plots"]:
             plots.draw(results, directory=options["plots"])
         unexpected = [flaw for result in results for flaw in result.unexpected()]
@@ -77,7 +77,7 @@ def stampede_arguments(options: dict[str, Any]) -> list[str]:
 
 
 def run_all(series: Sequence[Series]) -> tuple[list[SeriesResult], dict[str, str]]:
-    """Run one series after the other, with a progress bar. The second value is the versions of the servers."""
+    """Run one series after the other, with a progress bar. The second value is what they ran on."""
     kinds = [BY_ID[strategy_id] for one in series for strategy_id in one.strategies]
     with (
         running_lab_servers(kinds, database_url=settings.DATABASE_URL) as lab_servers,
@@ -88,7 +88,7 @@ def run_all(series: Sequence[Series]) -> tuple[list[SeriesResult], dict[str, str
         def tick(text: str) -> None:
             progress.update(task, advance=1, description=text)
 
-        return [run_series(one, lab_servers=lab_servers, tick=tick) for one in series], lab_servers.versions
+        return [run_series(one, lab_servers=lab_servers, tick=tick) for one in series], lab_servers.measured_on
 
 
 def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
