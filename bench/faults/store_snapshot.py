@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -128,50 +128,34 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
 
 
 def order_rows(item_id: int) -> list[OrderRow]:
-    lines = OrderLine.objects.filter(sale_item_id=item_id).annotate(now=Now()).select_related("order").order_by("pk")
+    lines = OrderLine.objects.filter(sale_item_id=item_id).annotate(now=Now()).order_by("pk")
+    lines = lines.select_related("order").prefetch_related("order__payments")
     hold_seconds = Sale.objects.values_list("hold_seconds", flat=True).get(items=item_id)
-    payable_seconds_min = min(hold_seconds, settings.SECKILL_PAY_SECONDS_MIN)
-    payments = payments_of(item_id)
+    payable_min = timedelta(seconds=min(hold_seconds, settings.SECKILL_PAY_SECONDS_MIN))
     sessions = sessions_of([line.order.reservation_id for line in lines if line.order.reservation_id])
-    of_order: defaultdict[int, list[Payment]] = defaultdict(list)
-    for payment in payments:
-        of_order[payment.order_id].append(payment)
     return [
-        row_from(
-            line.order,
-            units=line.units,
-            payable_seconds_min=payable_seconds_min,
-            now=line.now,
-            payments=of_order[line.order_id],
-            sessions=sessions.get(line.order.reservation_id, []) if line.order.reservation_id else [],
-        )
+        row_from(line, payable_min=payable_min, sessions=sessions[pk] if (pk := line.order.reservation_id) else [])
         for line in lines
     ]
 
 
-def row_from(
-    order: Order,
-    *,
-    units: int,
-    payable_seconds_min: int,
-    now: datetime,
-    payments: Sequence[Payment],
-    sessions: Sequence[SimulatedSession],
-) -> OrderRow:
+def row_from(line: OrderLine, *, payable_min: timedelta, sessions: Sequence[SimulatedSession]) -> OrderRow:
+    order = line.order
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
     kept_after_refund = order.status == OrderStatus.REFUNDED and not order.units_back
     company = [session.status for session in sessions]
+    pending = any(is_money_pending(payment, order) for payment in order.payments.all())
     return OrderRow(
         reservation_id=str(order.reservation_id),
         buyer_id=order.reserved_by,
-        units=units,
+        units=line.units,
         status=order.status,
         keeps_units=order.status in LIVE or kept_after_refund,
-        payable=order.expires_at - order.created_at >= timedelta(seconds=payable_seconds_min),
-        overdue=awaiting and order.expires_at <= now,
+        payable=order.expires_at - order.created_at >= payable_min,
+        overdue=awaiting and order.expires_at <= line.now,  # type: ignore[attr-defined]
         settled=awaiting or order.settled_at is not None,
         captures=sum(status in KEPT for status in company),
-        money_pending=any(is_money_pending(payment, order) for payment in payments) or Session.PROCESSING in company,
+        money_pending=pending or Session.PROCESSING in company,
     )
 
 
@@ -181,12 +165,7 @@ def is_money_pending(payment: Payment, order: Order) -> bool:
     return undecided or payment.status == Payment.Status.REFUND_DUE
 
 
-def payments_of(item_id: int) -> list[Payment]:
-    orders = OrderLine.objects.filter(sale_item_id=item_id).values("order_id")
-    return list(Payment.objects.filter(order_id__in=orders))
-
-
-def sessions_of(reservation_ids: Sequence[UUID]) -> dict[UUID, list[SimulatedSession]]:
+def sessions_of(reservation_ids: Sequence[UUID]) -> defaultdict[UUID, list[SimulatedSession]]:
     """The payment company's sessions by reservation id, whether or not the shop knows of them."""
     found: defaultdict[UUID, list[SimulatedSession]] = defaultdict(list)
     for session in SimulatedSession.objects.filter(reservation_id__in=reservation_ids):

@@ -4,7 +4,7 @@ What the payment company keeps is told by the company's own records, and what is
 once more, beside the shop's own `stock_audit`.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from bench.faults.shopping.goods import Goods
 from bench.faults.store_snapshot import is_money_pending, waiting_messages
-from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
+from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, Refund, RefundLine
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.stock_audit import audit_stock
 from seckill.models import SaleItem
@@ -110,41 +110,28 @@ def take_purchases(goods: Goods) -> PurchaseSnapshot:
     # A fault may have broken the connection; the next query opens a new one.
     connection.close()
     lines = OrderLine.objects.filter(variant__in=goods.variant_ids.values(), sale_item=None).select_related("order")
-    order_ids = sorted({line.order_id for line in lines})
-    payments = list(Payment.objects.filter(order__in=order_ids))
+    orders = Order.objects.filter(pk__in={line.order_id for line in lines}).order_by("pk")
+    orders = orders.annotate(now=Now(), units=Sum("lines__units")).prefetch_related("payments", "refunds")
+    payment_ids = [payment.pk for order in orders for payment in order.payments.all()]
+    sessions = {
+        session.payment_id: session
+        for session in SimulatedSession.objects.filter(payment_id__in=payment_ids)
+        .annotate(paid_back_minor=Sum("refunds__amount_minor", default=0))
+        .order_by("pk")
+    }
     skus = set(goods.skus)
     return PurchaseSnapshot(
-        purchases=purchase_rows(order_ids, payments=payments),
+        purchases=[row_from(order, sessions=sessions) for order in orders],
         goods=goods_rows(goods, list(lines)),
         unreturned=unreturned_units(goods),
-        waiting=waiting_messages((payment.pk for payment in payments), column="payment_id"),
+        waiting=waiting_messages(payment_ids, column="payment_id"),
         audit=[str(difference) for difference in audit_stock().differences if difference.sku in skus],
     )
 
 
-def purchase_rows(order_ids: Sequence[int], *, payments: Sequence[Payment]) -> list[PurchaseRow]:
-    orders = Order.objects.filter(pk__in=order_ids).annotate(now=Now(), units=Sum("lines__units")).order_by("pk")
-    sessions = {
-        session.payment_id: session
-        for session in SimulatedSession.objects.filter(payment_id__in=[payment.pk for payment in payments])
-        .annotate(paid_back_minor=Sum("refunds__amount_minor", default=0))
-        .order_by("pk")
-    }
-    of_order: defaultdict[int, list[Payment]] = defaultdict(list)
-    for payment in payments:
-        of_order[payment.order_id].append(payment)
-    due = Refund.objects.filter(order__in=order_ids, status=Refund.Status.DUE)
-    refunding = set(due.values_list("order", flat=True))
-    return [
-        row_from(order, payments=of_order[order.pk], sessions=sessions, is_refunding=order.pk in refunding)
-        for order in orders
-    ]
-
-
-def row_from(
-    order: Order, *, payments: Sequence[Payment], sessions: Mapping[UUID, SimulatedSession], is_refunding: bool
-) -> PurchaseRow:
+def row_from(order: Order, *, sessions: Mapping[UUID, SimulatedSession]) -> PurchaseRow:
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
+    payments = order.payments.all()
     of_order = [sessions[payment.pk] for payment in payments if payment.pk in sessions]
     kept = [kept_minor(session) for session in of_order]
     return PurchaseRow(
@@ -159,7 +146,7 @@ def row_from(
         refunds=sum(paid_back_minor(session) > 0 for session in of_order),
         kept_minor=sum(kept),
         due_minor=order.amount_minor - order.refunded_minor if order.status in SOLD else 0,
-        money_pending=is_refunding
+        money_pending=any(refund.status == Refund.Status.DUE for refund in order.refunds.all())
         or any(is_money_pending(payment, order) for payment in payments)
         or any(session.status == Session.PROCESSING for session in of_order),
     )

@@ -1,6 +1,8 @@
 """What the snapshot says of money: the payment company's records count, whatever the shop has forgotten."""
 
-from uuid import uuid4
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -46,14 +48,14 @@ def test_a_message_that_arrives_meanwhile_is_work_that_was_pending(
     order: Order, item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert company.pay(reference=payment_of(order).provider_reference)
-    read = store_snapshot.payments_of
+    read = store_snapshot.sessions_of
 
-    def read_before_it_arrives(item_id: int) -> list[Payment]:
-        payments = read(item_id)
+    def read_before_it_arrives(reservation_ids: Sequence[UUID]) -> Any:
+        sessions = read(reservation_ids)
         SimulatedMessage.objects.update(delivered_at=timezone.now())
-        return payments
+        return sessions
 
-    monkeypatch.setattr(store_snapshot, "payments_of", read_before_it_arrives)
+    monkeypatch.setattr(store_snapshot, "sessions_of", read_before_it_arrives)
     assert take_snapshot(item_id=item.pk, reservation_ids=[]).waiting == 1
 
 
