@@ -18,7 +18,6 @@ from bench.lab.schedules.interleaver import BuyerStep, Interleaver, ServerUrls, 
 from bench.lab.schedules.schedule import TRIES_MAX, Schedule
 from bench.lab.schedules.stepped_buyer import CLOCK, SLEEP
 from bench.lab.schedules.traced_store import WAIT
-from bench.lab.servers.lab_store import lab_store
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.locked_stock import LockedStock
@@ -43,8 +42,8 @@ def schedules_of(strategy_id: str) -> list[Schedule]:
     return [schedule for schedule in SCHEDULES if schedule.strategy.id == strategy_id]
 
 
-def show(strategy_id: str, console: Console, *, language: str | None = None, store_url: str | None = None) -> bool:
-    """Run the schedules of a strategy and print them, on a store that is started for it unless one is given.
+def show(strategy_id: str, console: Console, *, language: str | None, store_url: str) -> bool:
+    """Run the schedules of a strategy on this store, and print them.
 
     `language` is en or zh-hans; without it, the active one. Returns whether each schedule showed what it should.
     Raises KeyError for an unknown strategy.
@@ -55,10 +54,7 @@ def show(strategy_id: str, console: Console, *, language: str | None = None, sto
         if not schedules_of(strategy_id):
             console.print(Text(_("No schedule is known that breaks %(strategy)s.") % {"strategy": strategy.id}))
             return True
-        if store_url is not None:
-            return _show_all(strategy_id, console, ServerUrls(store_url=store_url))
-        with lab_store() as store:
-            return _show_all(strategy_id, console, ServerUrls(store_url=store.url))
+        return _show_all(strategy_id, console, ServerUrls(store_url=store_url))
 
 
 def staged(schedule: Schedule, urls: ServerUrls, *, name: str = NAME) -> AbstractContextManager[Interleaver]:
