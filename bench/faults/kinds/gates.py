@@ -43,18 +43,10 @@ class GateFault(Fault):
         # Everything is taken, so the gate refuses all others.
         self._repeat()
         self.shop.wait(2.0)
-        self.begin()
-
-    def begin(self) -> None:
-        """Let it happen."""
 
     def undo(self) -> None:
         # Those who had a yes ask while the store is away, and cannot be answered.
         self.happened = self._repeat() > 0 and self._all_told_yes
-        self.end()
-
-    def end(self) -> None:
-        """Let it be over."""
 
     def _poll(self, number: int) -> None:
         path = f"/api/v1/sale-items/{self.context.item.pk}/live/"
@@ -78,11 +70,7 @@ class GateFault(Fault):
         for thread in self._threads:
             thread.join()
         self._repeat()
-        return list(self.slow_answers())
-
-    def slow_answers(self) -> Iterator[str]:
-        """Polls that took long while the gate must have known that the store does not answer."""
-        return iter(())
+        return ()
 
 
 class GateStoreFrozen(GateFault):
@@ -91,15 +79,21 @@ class GateStoreFrozen(GateFault):
     duration_seconds = 10.0
     demand = Demand(arrival_seconds=12.0, retry_seconds_max=4.0)
 
-    def begin(self) -> None:
+    def inject(self) -> None:
+        super().inject()
         self._frozen_s = time.monotonic()
         self.shop.freeze("store")
 
-    def end(self) -> None:
+    def undo(self) -> None:
+        super().undo()
         self._thawed_s = time.monotonic()
         self.shop.thaw("store")
 
-    def slow_answers(self) -> Iterator[str]:
+    def violations(self) -> Sequence[str]:
+        return [*super().violations(), *self._slow_answers()]
+
+    def _slow_answers(self) -> Iterator[str]:
+        """Polls that took long while the gate must have known that the store does not answer."""
         known_s = self._frozen_s + SETTLED_SECONDS
         seconds = [took for began_s, took in self._polls if known_s < began_s < self._thawed_s - ANSWER_SECONDS_MAX]
         self.variant = f"{len(seconds)} polls meanwhile, the slowest took {max(seconds, default=0):.2f} s"
@@ -116,10 +110,12 @@ class GateStoreKilled(GateFault):
     duration_seconds = 3.0
     demand = Demand(arrival_seconds=8.0)
 
-    def begin(self) -> None:
+    def inject(self) -> None:
+        super().inject()
         self.shop.keep_down("store")
 
-    def end(self) -> None:
+    def undo(self) -> None:
+        super().undo()
         self.shop.bring_up("store")
         # It was restarted, so the item is compared with its orders first.
         self.happened &= self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
