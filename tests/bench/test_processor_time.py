@@ -8,7 +8,6 @@ from pathlib import Path
 from bench.processor_time import (
     ProcessStat,
     ended_children_seconds,
-    family_of,
     parse_stat,
     read_stats,
     seconds_by_kind,
@@ -28,12 +27,6 @@ def test_the_line_of_a_process_is_read_and_one_that_ends_while_we_read_is_left_o
     # Reading this one fails, as that of a process that has gone.
     (tmp_path / "4243" / "stat").mkdir(parents=True)
     assert set(read_stats(tmp_path)) == {4242}
-
-
-def test_a_family_is_a_process_with_all_its_descendants() -> None:
-    stats = {pid: ProcessStat(parent=parent, ticks=1) for pid, parent in {1: 0, 10: 1, 11: 10, 12: 11, 20: 1}.items()}
-    assert family_of([10], stats) == {10, 11, 12}
-    assert family_of([20, 99], stats) == {20}
 
 
 def test_the_time_of_a_child_counts_also_after_it_has_ended() -> None:

@@ -143,10 +143,6 @@ def test_the_figures_of_a_round_are_those_of_the_measured_seconds_and_every_yes_
         figures_of(confirmed, answers, started_s=0.0, ended_s=0.95)
 
 
-def test_losses_are_given_as_a_range_over_the_rounds() -> None:
-    assert [price_table.losses(counts) for counts in ([], [3, 3], [1200, 0])] == ["–", "3", "0 to 1,200"]
-
-
 def test_a_run_that_would_take_too_long_is_refused() -> None:
     for arguments in ("--rounds 0", "--rounds 99", "--seconds 600", "--delay-ms 5000", "--threads x"):
         with pytest.raises(SystemExit):

@@ -13,7 +13,6 @@ from bench.measure.speed.parts import cluster_parts
 from bench.measure.speed.parts.cluster_parts import Measured, Run, connected, figures_of
 from bench.measure.speed.ratios import TARGETS, verdicts
 from seckill.store import scripts
-from seckill.store.cluster import slot_of
 from seckill.store.keys import keys_of
 from tests.own_store import running
 
@@ -45,14 +44,6 @@ def test_every_call_is_a_reservation_on_the_server_that_is_measured(
     verdicts_of_part = verdicts({"cluster": {0: sample}})
     assert {verdict.target.bound for verdict in verdicts_of_part} == {2.5}
     assert len(verdicts_of_part) == sum(target.part == "cluster" for target in TARGETS) == 2
-
-
-def test_each_primary_has_as_many_items() -> None:
-    by_node = cluster_parts.items_by_node()
-
-    assert [len(items) for items in by_node] == [cluster_parts.ITEMS] * 3
-    for number, items in enumerate(by_node):
-        assert {slot_of(item_id) * 3 // 16384 for item_id in items} == {number}
 
 
 def test_the_busiest_primary_decides_and_primaries_run_together_where_there_are_cores_for_them() -> None:
