@@ -58,18 +58,20 @@ class BuyerThreads:
 
     def __init__(self, *, trial: str, journeys: Sequence[Journey], demand: Demand) -> None:
         self._stop = threading.Event()
+        self._errors: list[Exception] = []
         # By then even the last of them should be done.
         self.seconds_max = 4 * demand.retry_seconds_max + demand.arrival_seconds + CALL_SECONDS_MAX
         started_s = time.monotonic()
         self._threads = [
-            threading.Thread(
-                target=journey,
-                kwargs={"started_s": started_s, "stop": self._stop},
-                name=f"{trial}-{number}",
-                daemon=True,
-            )
+            threading.Thread(target=self._run, args=(journey, started_s), name=f"{trial}-{number}", daemon=True)
             for number, journey in enumerate(journeys)
         ]
+
+    def _run(self, journey: Journey, started_s: float) -> None:
+        try:
+            journey(started_s=started_s, stop=self._stop)
+        except Exception as error:
+            self._errors.append(error)
 
     def start(self) -> None:
         for thread in self._threads:
@@ -81,6 +83,11 @@ class BuyerThreads:
     def stop(self) -> None:
         """No buyer starts another call; `all_done` becomes true when the calls under way have ended."""
         self._stop.set()
+
+    def errors(self) -> list[str]:
+        """In words, if a buyer ended with an error: an answer was not what a client can read."""
+        found = self._errors
+        return [f"{len(found)} buyers ended with an error, such as {found[0]!r}"] if found else []
 
 
 def sale_journeys(context: TrialContext, *, demand: Demand, clients: Sequence[BuyerClient]) -> list[Journey]:
@@ -165,6 +172,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     slowest = max(times, default=None) if kind.refusals_are_timed else None
     more = [
         *refused,
+        *buyers.errors(),
         *nothing_sold(events, buyers={client.name for client in clients}),
         *further_violations(fault, snapshots, slowest=slowest, recovery_seconds=fault_run.recovery_seconds),
     ]

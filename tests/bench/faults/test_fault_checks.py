@@ -3,12 +3,15 @@
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
+from bench.faults.buyer_journey import Demand
 from bench.faults.fault import TrialContext
 from bench.faults.kinds.gates import GateStoreFrozen
 from bench.faults.kinds.processes import SAME_PASS_TIMES, SamePassManyTimes
+from bench.faults.trial import BuyerThreads
 from bench.faults.wire.http_client import Answer
 from shop.local.ports import free_port
 from tests.processes import wait_until
@@ -56,3 +59,14 @@ def test_a_page_that_got_no_answer_while_the_store_was_frozen_is_named() -> None
     fault._repeaters = []
     fault._threads = fault._threads[:1]
     assert any("a page" in violation for violation in fault.violations())
+
+
+def test_a_buyer_who_ends_with_an_error_is_named() -> None:
+    def buy(number: int, *, started_s: float, stop: threading.Event) -> None:
+        if number:
+            raise KeyError("receipt")
+
+    buyers = BuyerThreads(trial="trial", journeys=[partial(buy, number) for number in range(3)], demand=Demand())
+    buyers.start()
+    wait_until(buyers.all_done, seconds_max=20)
+    assert buyers.errors() == ["2 buyers ended with an error, such as KeyError('receipt')"]
