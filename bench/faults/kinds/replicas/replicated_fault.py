@@ -1,7 +1,7 @@
 """The base of the faults of a store with replicas."""
 
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
@@ -101,20 +101,14 @@ class Crowd:
     def __init__(self, buyers: Sequence[BuyerClient], *, item_id: int) -> None:
         self.buyers = buyers
         self._item_id = item_id
-        self._answers: list[Answer] = []
-        self._threads = [
-            threading.Thread(target=self._call, args=(buyer, number)) for number, buyer in enumerate(buyers)
-        ]
+        self._pool = ThreadPoolExecutor(len(buyers))
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._calls = [
+            self._pool.submit(buyer.reserve, item_id=self._item_id, units=1, attempt=number)
+            for number, buyer in enumerate(self.buyers)
+        ]
 
     def answers(self) -> list[Answer]:
         """Waits for the last one."""
-        for thread in self._threads:
-            thread.join()
-        return self._answers
-
-    def _call(self, buyer: BuyerClient, number: int) -> None:
-        self._answers.append(buyer.reserve(item_id=self._item_id, units=1, attempt=number))
+        return [call.result() for call in self._calls]
