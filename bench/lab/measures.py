@@ -112,3 +112,8 @@ def false_refusals(results: Sequence[Result], *, stock: int) -> int:
             started += 1
         found += stock - taken >= refusal.units
     return found
+
+
+def percent(part: int, whole: int) -> str:
+    """Few are not said to be none."""
+    return "less than 1%" if 0 < part / whole < 0.01 else f"{part / whole:.0%}"

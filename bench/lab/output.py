@@ -3,13 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.lab.fault_runs import FaultRun
+from bench.lab.measures import percent
 from bench.lab.series import Run, SeriesResult
 from bench.tables import terminal_table
+
+# What an attempt cost, as headings.
+COSTS = ("calls/s", "p50 ms", "p95 ms", "p99 ms", "trips", "commands", "bytes", "CPU µs")
 
 
 def show(results: Sequence[SeriesResult], *, console: Console) -> None:
@@ -48,22 +53,36 @@ def judgements_table(name: str, runs: Sequence[Run]) -> Table:
 def costs_table(runs: Sequence[Run]) -> Table:
     """The cost of each strategy in the same setting."""
     title = "Cost of an attempt; all but the times is counted by the server"
-    numbers = ("calls/s", "p50 ms", "p95", "p99", "trips", "cmds", "bytes", "CPU µs")
-    table = terminal_table(title, words=("strategy",), numbers=numbers)
+    table = terminal_table(title, words=("strategy",), numbers=COSTS)
     for run in runs:
-        measures = run.measures
-        table.add_row(
-            measures.strategy,
-            f"{measures.attempts_per_second:,.0f}",
-            f"{measures.p50_ms:.1f}",
-            f"{measures.p95_ms:.0f}",
-            f"{measures.p99_ms:.0f}",
-            figure(measures.round_trips_per_attempt, 1),
-            figure(measures.commands_per_attempt, 1),
-            figure(measures.bytes_per_attempt, 0),
-            figure(measures.server_cpu_us_per_attempt, 0),
-        )
+        cells = cells_of(asdict(run))
+        table.add_row(run.measures.strategy, *(cells[heading] for heading in COSTS))
     return table
+
+
+def cells_of(run: Mapping[str, Any]) -> dict[str, str]:
+    """The figures of a run, which is as in JSON, by the headings of all tables."""
+    one = run["measures"]
+    return {
+        "strategy": f"`{one['strategy']}`",
+        "verdict": run["judgement"]["words"],
+        "buyers": f"{one['buyers']:,}",
+        "sold": f"{one['sold']:,}",
+        "calls/s": f"{one['attempts_per_second']:,.0f}",
+        **{f"{name} ms": f"{one[f'{name}_ms']:.1f}" for name in ("p50", "p95", "p99")},
+        "false refusals": count(one["false_refusals"]),
+        "busy": count(one["busy"]),
+        "share busy": percent(one["busy"], one["buyers"]),
+        "unsold": count(one["unsold"]),
+        "trips": figure(one["round_trips_per_attempt"], 1),
+        "commands": figure(one["commands_per_attempt"], 1),
+        "bytes": figure(one["bytes_per_attempt"], 0),
+        "CPU µs": figure(one["server_cpu_us_per_attempt"], 0),
+    }
+
+
+def count(number: int) -> str:
+    return f"{number:,}" if number else "–"
 
 
 def style_of(run: Run) -> str:
@@ -86,10 +105,10 @@ def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
         table.add_row(
             fault_run.strategy,
             str(fault_run.fault),
-            str(fault_run.oversold or "–"),
-            str(fault_run.unsold or "–"),
+            count(fault_run.oversold),
+            count(fault_run.unsold),
             "stuck" if fault_run.stuck else "–",
-            str(fault_run.errors or "–"),
+            count(fault_run.errors),
             moment_of(fault_run),
             style=style_of_fault(fault_run),
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.lab.output import figure
+from bench.lab.output import COSTS, cells_of
 from bench.machine import sentence_of
 from bench.strategies.base.strategy import Fault
 from bench.tables import markdown_table
@@ -91,9 +91,7 @@ def tables_of(series: dict[str, Any]) -> list[str]:
 
 
 def cost_table(runs: Sequence[dict[str, Any]]) -> str:
-    milliseconds = ("p50 ms", "p95 ms", "p99 ms")
-    headings = ("verdict", "calls/s", *milliseconds, "trips", "commands", "bytes", "CPU µs")
-    return table_of(runs, headings, text_columns=2)
+    return table_of(runs, ("verdict", *COSTS), text_columns=2)
 
 
 def several_units_table(runs: Sequence[dict[str, Any]]) -> str:
@@ -107,26 +105,6 @@ def throughput_table(runs: Sequence[dict[str, Any]]) -> str:
 def table_of(runs: Sequence[dict[str, Any]], headings: Sequence[str], *, text_columns: int) -> str:
     rows = [[cells[heading] for heading in ("strategy", *headings)] for cells in map(cells_of, runs)]
     return markdown_table(("strategy", *headings), rows, text_columns=text_columns)
-
-
-def cells_of(run: dict[str, Any]) -> dict[str, str]:
-    one = run["measures"]
-    return {
-        "strategy": f"`{one['strategy']}`",
-        "verdict": run["judgement"]["words"],
-        "buyers": f"{one['buyers']:,}",
-        "sold": f"{one['sold']:,}",
-        "calls/s": f"{one['attempts_per_second']:,.0f}",
-        **{f"{name} ms": f"{one[f'{name}_ms']:.1f}" for name in ("p50", "p95", "p99")},
-        "false refusals": count(one["false_refusals"]),
-        "busy": count(one["busy"]),
-        "share busy": f"{one['busy'] / one['buyers']:.0%}",
-        "unsold": count(one["unsold"]),
-        "trips": figure(one["round_trips_per_attempt"], 1),
-        "commands": figure(one["commands_per_attempt"], 1),
-        "bytes": figure(one["bytes_per_attempt"], 0),
-        "CPU µs": figure(one["server_cpu_us_per_attempt"], 0),
-    }
 
 
 def faults_table(fault_runs: Sequence[dict[str, Any]]) -> str:
@@ -151,10 +129,6 @@ def fault_cell(fault_run: dict[str, Any]) -> str:
     words = [f"−{fault_run['unsold']:,}"] if fault_run["unsold"] else []
     words += ["stuck"] if fault_run["stuck"] else []
     return " ".join(words) or "–"
-
-
-def count(number: int) -> str:
-    return f"{number:,}" if number else "–"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bench.lab.buyers.buyer_pool import BuyerPool
 from bench.lab.buyers.calls import Setting
 from bench.lab.fault_runs import FAULT_SETTING, FaultRun, run_under_fault
-from bench.lab.measures import Measures
+from bench.lab.measures import Measures, percent
 from bench.lab.presets import Series
 from bench.lab.servers.lab_servers import LabServers
 from bench.lab.strategy_run import run_strategy
@@ -66,8 +66,7 @@ def in_words(measures: Measures) -> str:
         phrases.append("stuck: no buyer can buy any more")
     calls = measures.buyers or 1
     if measures.busy:
-        share = measures.busy / calls
-        phrases.append(f"{f'{share:.0%}' if share >= 0.01 else 'less than 1%'} of the buyers told busy")
+        phrases.append(f"{percent(measures.busy, calls)} of the buyers told busy")
     if measures.false_refusals:
         phrases.append(f"{measures.false_refusals:,} refused although units were left")
     if measures.errors:
