@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 from bench.charts import label, name_rows, save
 from bench.measure.speed.ratios import Spread, Verdict, spread
 from bench.measure.speed.rounds import Outcome
+from bench.measure.speed.server_groups import SHOP, SHOP_CONFIRMED
 from bench.measure.speed.speed_results import spreads_of
 from bench.measure.speed.speed_tables import bound_of
 
+SHOPS = (SHOP, SHOP_CONFIRMED)
 OURS, BARE, REACHED, MISSED, LINE = "#2b6cb0", "#a0aec0", "#2f855a", "#c53030", "#1a202c"
 
 
@@ -39,7 +41,7 @@ def draw(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, path: Path
 def rates_panel(axes: Axes, rates: Mapping[str, tuple[Spread, str]]) -> None:
     """Answers in a second, on a logarithmic scale: the bare servers grey, the shop blue."""
     for row, (found, server) in enumerate(rates.values()):
-        axes.barh(row, found.median, color=OURS if server == "shop" else BARE)
+        axes.barh(row, found.median, color=OURS if server in SHOPS else BARE)
         axes.hlines(row, found.low, found.high, color=LINE, linewidth=1)
         label(axes, found.high, row, f"{found.median:,.0f}")
     name_rows(axes, list(rates), title="Answers in a second; the line is the range of the rounds")

@@ -20,14 +20,14 @@ from django_redis import get_redis_connection
 
 from bench.management.commands import speed_bench
 from bench.measure.speed import __main__ as speed_main
-from bench.measure.speed import measured_sales, part, server_groups
+from bench.measure.speed import measured_sales, part, server_groups, speed_chart
 from bench.measure.speed.bare_site.models import BareOrder, BareStock
 from bench.measure.speed.part import Ask, Part, Sample, WrongAnswer, check_report
 from bench.measure.speed.parts import reserving_parts
 from bench.measure.speed.parts.bare_parts import ask_bare
 from bench.measure.speed.parts.reserving_parts import Sold, check_sold, told_yes
 from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
-from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, STORE
+from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, SHOP_CONFIRMED, STORE, WSGI_HELLO
 from bench.measure.speed.speed_tables import number
 from bench.measure.speed.wrk import Report
 from bench.processor_time import read_stats
@@ -213,6 +213,14 @@ def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
     run_rounds(parts, rounds=3, seconds=1, directory=run_directory, tick=ticks.append)
     assert {name: measure.call_count for name, measure in measures.items()} == {"often": 3, "once": 1}
     assert len(ticks) == ticks_of(parts, rounds=3)
+
+
+def test_a_shop_whose_yes_a_replica_confirms_has_the_colour_of_the_shop(tmp_path: Path) -> None:
+    parts = [Part(server, server, server, mock.Mock()) for server in (SHOP, SHOP_CONFIRMED, WSGI_HELLO)]
+    outcomes = [Outcome(part, {0: Sample(requests=1, per_second=5.0)}) for part in parts]
+    speed_chart.draw(outcomes, [], path=tmp_path / "speed.svg")
+    drawn = (tmp_path / "speed.svg").read_text()
+    assert (drawn.count(speed_chart.OURS), drawn.count(speed_chart.BARE)) == (2, 1)
 
 
 def test_impossible_arguments_are_refused() -> None:
