@@ -151,7 +151,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     buyers = BuyerThreads(trial=kind.name, journeys=journeys, demand=demand)
     buyers.start()
     try:
-        fault_run = run_fault(fault, probe=probe, buyers=buyers, shop=shop)
+        injected_s, undone_s, recovery_seconds = run_fault(fault, probe=probe, buyers=buyers, shop=shop)
     except Exception:
         buyers.stop()
         # Its damage to PostgreSQL or a store would be there for the next trial.
@@ -168,13 +168,13 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     findings = check(
         events, snapshots.sale, may_be_lost=may_be_lost(fault, events), quantity_moved=kind.quantity_moved
     ).plus(check_purchases(of_purchases, snapshots.shop))
-    times = seconds_of_failed_calls(events, since_s=fault_run.injected_s, until_s=fault_run.undone_s)
+    times = seconds_of_failed_calls(events, since_s=injected_s, until_s=undone_s)
     slowest = max(times, default=None) if kind.refusals_are_timed else None
     more = [
         *refused,
         *buyers.errors(),
         *nothing_sold(events, buyers={client.name for client in clients}),
-        *further_violations(fault, snapshots, slowest=slowest, recovery_seconds=fault_run.recovery_seconds),
+        *further_violations(fault, snapshots, slowest=slowest, recovery_seconds=recovery_seconds),
     ]
     retire(item)
     take_off_the_shelf(goods)
@@ -183,7 +183,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
         description=kind.description,
         variant=fault.variant,
         findings=with_violations(findings, more),
-        recovery_seconds=fault_run.recovery_seconds,
+        recovery_seconds=recovery_seconds,
         settle_seconds=settle_seconds,
         slowest_refusal_seconds=slowest,
         seconds=time.monotonic() - began_s,
@@ -191,17 +191,13 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultRun:
-    """When the fault was injected and undone, by the monotonic clock, and how long the shop took to recover."""
+def run_fault(
+    fault: Fault, *, probe: BuyerClient, buyers: BuyerThreads, shop: ShopUnderTest
+) -> tuple[float, float, float | None]:
+    """Inject and undo the fault while buyers buy, wait until they are done, and reset the shop.
 
-    injected_s: float
-    undone_s: float
-    recovery_seconds: float | None
-
-
-def run_fault(fault: Fault, *, probe: BuyerClient, buyers: BuyerThreads, shop: ShopUnderTest) -> FaultRun:
-    """Inject and undo the fault while buyers buy, wait until they are done, and reset the shop."""
+    When it was injected and undone, by the monotonic clock, and how many seconds the shop took to recover.
+    """
     shop.wait(fault.rng.uniform(*fault.starts_after_seconds))
     injected_s = time.monotonic()
     fault.inject()
@@ -213,7 +209,7 @@ def run_fault(fault: Fault, *, probe: BuyerClient, buyers: BuyerThreads, shop: S
     buyers.stop()
     shop.wait_until(buyers.all_done, seconds_max=LAST_CALLS_SECONDS_MAX)
     shop.reset()
-    return FaultRun(injected_s=injected_s, undone_s=undone_s, recovery_seconds=recovery_seconds)
+    return injected_s, undone_s, recovery_seconds
 
 
 def short_stock(stock: Stock) -> Stock:
