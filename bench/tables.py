@@ -1,10 +1,12 @@
-"""Tables of figures: for the terminal, and for the pages of docs/results/."""
+"""Tables of figures, for the terminal and for the pages of docs/results/, and the progress until they are there."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 # Of the tables, where the output goes to a file.
@@ -33,3 +35,12 @@ def terminal_table(title: str, *, words: Sequence[str], numbers: Sequence[str]) 
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
+
+
+@contextmanager
+def ticking(first: str, *, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar for the length of a `with`. The function that it gives is called before each step, with what it is."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(first, total=total)
+        yield lambda text: progress.update(task, advance=1, description=text)

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
-from rich.progress import Progress
 
 from bench.lab import output, plots
 from bench.lab.buyers.calls import Setting
@@ -24,7 +23,7 @@ from bench.lab.servers.lab_store import lab_store
 from bench.own_run import listen_for_stop
 from bench.spawned_processes import BuyersFailed
 from bench.strategies.all_strategies import BY_ID
-from bench.tables import console_on
+from bench.tables import console_on, ticking
 from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing
 
@@ -81,13 +80,8 @@ def run_all(series: Sequence[Series]) -> tuple[list[SeriesResult], dict[str, str
     kinds = [BY_ID[strategy_id] for one in series for strategy_id in one.strategies]
     with (
         running_lab_servers(kinds, database_url=settings.DATABASE_URL) as lab_servers,
-        Progress(console=Console(stderr=True), transient=True) as progress,
+        ticking("", total=steps_of(series)) as tick,
     ):
-        task = progress.add_task("", total=steps_of(series))
-
-        def tick(text: str) -> None:
-            progress.update(task, advance=1, description=text)
-
         return [run_series(one, lab_servers=lab_servers, tick=tick) for one in series], lab_servers.measured_on
 
 

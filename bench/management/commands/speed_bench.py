@@ -9,8 +9,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django_redis import get_redis_connection
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
 from bench.machine import sentence_of
@@ -24,7 +22,7 @@ from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.measure.speed.server_groups import NEED_NO_DATABASE, prepare_database
 from bench.measure.speed.wrk import WrkMissing, find_wrk
 from bench.own_run import add_choice, chosen, listen_for_stop
-from bench.tables import console_on
+from bench.tables import console_on, ticking
 from orders.preflight.unit_costs import FILE
 from seckill.publication import CannotPublish
 from seckill.store.client import StoreUnreachable
@@ -89,17 +87,11 @@ def measure_all(options: dict[str, Any], *, directory: Path) -> tuple[list[Outco
     """Prepare the servers and run all rounds, with a progress bar. Raises ProcessFailed and others."""
     parts = parts_of(options)
     rounds, seconds = rounds_of(options)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("tables and static files", total=ticks_of(parts, rounds=rounds))
+    with ticking("tables and static files", total=ticks_of(parts, rounds=rounds)) as tick:
         if {part.server for part in parts} - NEED_NO_DATABASE:
             prepare_database(directory=directory)
             make_tables()
         measured_on = speed_results.machine(rounds=rounds, seconds=seconds, versions=server_versions())
-
-        def tick(text: str) -> None:
-            progress.update(task, advance=1, description=text)
-
         return run_rounds(parts, rounds=rounds, seconds=seconds, directory=directory, tick=tick), measured_on
 
 

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
 from bench.machine import facts, sentence_of
@@ -28,6 +27,7 @@ from bench.measure.durability.reserving_pool import running_pool
 from bench.measure.durability.rounds import RoundFailed
 from bench.own_run import listen_for_stop
 from bench.spawned_processes import BuyersFailed
+from bench.tables import ticking
 from seckill.store.client import StoreUnreachable
 from shop.local.ports import free_port
 from shop.local.process import ProcessFailed
@@ -86,17 +86,11 @@ def measure(
         library, why_not_slowed = None, str(reason)
     measured_on = machine(directory, address=address, options=options)
     delay_s = options.delay_ms / 1000
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    lines = [*lines_of(delay_s if library else 0.0), *LINES]
     with (
         running_pool(processes=options.processes, threads=options.threads) as pool,
-        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+        ticking("starting", total=len(lines) * options.rounds) as tick,
     ):
-        lines = [*lines_of(delay_s if library else 0.0), *LINES]
-        task = progress.add_task("Starting", total=len(lines) * options.rounds)
-
-        def tick(text: str) -> None:
-            progress.update(task, advance=1, description=text)
-
         prices = price_list(
             directory,
             address=address,
