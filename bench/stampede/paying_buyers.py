@@ -71,7 +71,7 @@ class PayingBuyers(CallingThreads):
                 START,
                 "POST",
                 reverse("api-order-pay", args=[order.number]),
-                body='{"provider": "simulated"}',
+                data=b'{"provider": "simulated"}',
                 headers={**bearer, "Idempotency-Key": str(uuid4())},
             )
             if "payment" in started:
@@ -80,10 +80,10 @@ class PayingBuyers(CallingThreads):
     def _report_money(self, order: UnpaidOrder, *, payment_id: str, url: str) -> None:
         body = captured(
             payment_id=payment_id, url=url, reservation_id=order.reservation_id, amount_minor=order.amount_minor
-        )
-        signature = signature_header(body=body.encode(), signed_s=int(time.time()))
+        ).encode()
+        signature = signature_header(body=body, signed_s=int(time.time()))
         path = reverse("api-payment-webhook", args=["simulated"])
-        self.call(WEBHOOK, "POST", path, body=body, headers={SIGNATURE_HEADER: signature})
+        self.call(WEBHOOK, "POST", path, data=body, headers={SIGNATURE_HEADER: signature})
 
 
 def captured(*, payment_id: str, url: str, reservation_id: str, amount_minor: int) -> str:
