@@ -6,12 +6,10 @@ It needs neither root nor a file system of its own.
 
 from dataclasses import replace
 
-import psycopg
-from django.conf import settings
-
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.kinds.data_loss import last_file
+from bench.faults.sql import tell
 from shop.local.process import Process
 
 # The size of the blocks in which a shell counts.
@@ -82,9 +80,8 @@ class PostgresDiskFull(DiskFull):
 
     def bytes_max(self) -> int:
         # Each file of the log has 16 MB from the start, so the place within the file counts.
-        with psycopg.connect(settings.DATABASE_URL, autocommit=True) as session:
-            session.execute("SELECT pg_switch_wal()")
-            session.execute("SELECT pg_logical_emit_message(false, '', repeat('x', %s))", [self.WRITTEN_BYTES])
+        message = f"SELECT pg_logical_emit_message(false, '', repeat('x', {self.WRITTEN_BYTES}))"
+        tell("SELECT pg_switch_wal()", message)
         return self.BYTES_MAX
 
     def is_full(self, server: Process) -> bool:

@@ -9,11 +9,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import OperationalError, connection
+from django.db import connection
 
 from bench.faults.fault import INJECT_SECONDS_MAX, TrialContext
 from bench.faults.kinds.restored_database import PROGRAM_SECONDS_MAX, PostgresRestored
 from bench.faults.kinds.standbys import keep_company, restore_company
+from bench.faults.sql import ask, tell
 from orders.models import Attention, Order
 from shop.local.ports import free_port
 from shop.local.postgres_account import postgres_account
@@ -97,19 +98,3 @@ class RestoredToAMoment(PostgresRestored):
             capture_output=True,
             timeout=PROGRAM_SECONDS_MAX,
         )
-
-
-def tell(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-
-
-def ask(query: str) -> object:
-    """The first column of the first row; None while the server is away."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(query)
-            return cursor.fetchone()[0]
-    except OperationalError:
-        connection.close()
-        return None

@@ -11,6 +11,7 @@ from django.utils import timezone
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import INJECT_SECONDS_MAX, Fault, Part
 from bench.faults.kinds.processes import ProcessDown, ProcessKilled
+from bench.faults.sql import ask
 from bench.faults.wire.proxy import DropRule
 from orders.models import Order
 from seckill.models import SaleItem
@@ -150,8 +151,4 @@ class PostgresDeadlock(Fault):
             transaction.set_rollback(True)
 
     def _deadlocks(self) -> int:
-        with psycopg.connect(settings.DATABASE_URL, autocommit=True) as session:
-            row = session.execute(
-                "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-            ).fetchone()
-        return int(row[0]) if row else 0
+        return int(ask("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") or 0)

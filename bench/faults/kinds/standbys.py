@@ -1,19 +1,17 @@
 """A standby of PostgreSQL is promoted after the primary was killed: with all commits, or without the last ones."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-import psycopg
-from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import INJECT_SECONDS_MAX, Fault, TrialContext
 from bench.faults.kinds.restored_database import COMPANY, PostgresRestored, run, send_again
-from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
+from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest
+from bench.faults.sql import ask, tell
 from bench.faults.store_snapshot import reservations_in_database
 from orders.models import LIVE, SOLD, Attention, Order, OrderLine
 from seckill.items import item_state
@@ -40,39 +38,26 @@ class Standby:
     def follow(self, *, synchronously: bool) -> bool:
         """Wait until it follows. With `synchronously`, commits wait for it from then on."""
         if synchronously:
-            self._tell(
-                self.shop.postgres_port, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"
-            )
+            synchronous = "ALTER SYSTEM SET synchronous_standby_names = '*'"
+            tell(synchronous, "SELECT pg_reload_conf()", port=self.shop.postgres_port)
         wanted = "sync_state = 'sync'" if synchronously else "state = 'streaming'"
         query = f"SELECT EXISTS (SELECT FROM pg_stat_replication WHERE {wanted})"
-        return self.shop.wait_until(lambda: self._ask(self.shop.postgres_port, query), seconds_max=INJECT_SECONDS_MAX)
+        return self.shop.wait_until(
+            lambda: bool(ask(query, port=self.shop.postgres_port)), seconds_max=INJECT_SECONDS_MAX
+        )
 
     def cut(self) -> bool:
         """From now on it gets nothing."""
-        self._tell(self.port, "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        tell("ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()", port=self.port)
         query = "SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)"
-        return self.shop.wait_until(lambda: self._ask(self.port, query), seconds_max=INJECT_SECONDS_MAX)
+        return self.shop.wait_until(lambda: bool(ask(query, port=self.port)), seconds_max=INJECT_SECONDS_MAX)
 
     def replace_primary(self) -> None:
         """kill -9 of the primary for good, and promote the standby. The address leads there."""
         self.shop.kill("postgres")
-        self._tell(self.port, "SELECT pg_promote(true, 60)")
+        tell("SELECT pg_promote(true, 60)", port=self.port)
         self.shop.put_in_place_of_postgres(NAME, port=self.port)
         connection.close()
-
-    def _tell(self, port: int, *statements: str) -> None:
-        with psycopg.connect(through(settings.DATABASE_URL, port=port), autocommit=True) as session:
-            for statement in statements:
-                session.execute(statement.encode())
-
-    def _ask(self, port: int, query: str) -> bool:
-        with (
-            suppress(psycopg.OperationalError),
-            psycopg.connect(through(settings.DATABASE_URL, port=port), autocommit=True) as session,
-        ):
-            row = session.execute(query.encode()).fetchone()
-            return bool(row and row[0])
-        return False
 
 
 def is_compared(shop: ShopUnderTest, item_id: int) -> bool:
@@ -171,10 +156,8 @@ class StandbyPromotedWithLoss(PostgresRestored):
 
 def last_replayed_at() -> datetime:
     """When the last commit was made that the promoted standby has. It may lag behind, so it is older than the cut."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_last_xact_replay_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-    connection.close()
+    moment = ask("SELECT pg_last_xact_replay_timestamp()")
+    assert isinstance(moment, datetime)
     return moment
 
 
