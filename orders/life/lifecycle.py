@@ -41,13 +41,16 @@ BATCH_MAX = 500
 PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), default=F("attention"))
 
 
-def pay(*, order_id: int, amount_minor: int | None = None, on_paid: Callable[[], object] = lambda: None) -> bool:
+def nothing_more() -> None:
+    """The default of `on_done`, which is called in the transaction of a change: what it writes is kept exactly then."""
+
+
+def pay(*, order_id: int, amount_minor: int | None = None, on_done: Callable[[], object] = nothing_more) -> bool:
     """Record a payment that staff received. False if the order is not awaiting payment, its deadline has passed, it no
     longer costs `amount_minor`, where that is given, or its sale asks for an address that is free, and it has none.
 
     Deadline and address do not matter where the store has the units as sold: the order was paid before PostgreSQL was
-    restored from a backup. `on_paid` is called in the transaction that marks the order as paid, so that what it writes
-    is kept exactly then.
+    restored from a backup.
     """
     reservation_ids = Order.objects.filter(pk=order_id).values_list("reservation_id", flat=True)
     paid_before = sold_in_the_store(reservation_ids=reservation_ids)
@@ -65,14 +68,20 @@ def pay(*, order_id: int, amount_minor: int | None = None, on_paid: Callable[[],
         move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
         write_invoice(order_id=order_id)
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
-        on_paid()
+        on_done()
     settle_now([order_id])
     return True
 
 
-def ship(*, order_id: int, carrier: str = "", tracking_number: str = "") -> bool:
+def ship(
+    *, order_id: int, carrier: str = "", tracking_number: str = "", on_done: Callable[[], object] = nothing_more
+) -> bool:
     """The goods of a paid order have left. The buyer hears of it by mail. False if the order is not paid."""
-    return not ship_all(parcels={order_id: {"carrier": carrier, "tracking_number": tracking_number}})
+    with transaction.atomic():
+        if ship_all(parcels={order_id: {"carrier": carrier, "tracking_number": tracking_number}}):
+            return False
+        on_done()
+    return True
 
 
 def ship_all(*, parcels: Mapping[int, Mapping[str, str]]) -> set[int]:
@@ -114,15 +123,22 @@ def correct_tracking(*, order_id: int, carrier: str | None, tracking_number: str
     return True
 
 
-def complete(*, order_id: int) -> bool:
+def complete(*, order_id: int, on_done: Callable[[], object] = nothing_more) -> bool:
     """Mark a shipped order as completed: the buyer has received it. False if it is not shipped."""
-    return Order.objects.filter(pk=order_id, status=OrderStatus.SHIPPED).update(status=OrderStatus.COMPLETED) == 1
+    with transaction.atomic():
+        shipped = Order.objects.filter(pk=order_id, status=OrderStatus.SHIPPED)
+        if not shipped.update(status=OrderStatus.COMPLETED):
+            return False
+        on_done()
+    return True
 
 
-def cancel(*, order_id: int) -> bool:
+def cancel(*, order_id: int, on_done: Callable[[], object] = nothing_more) -> bool:
     """Cancel an unpaid order and put its units back on sale. False if it is not awaiting payment."""
-    if not end_unpaid(order_ids=[order_id], status=OrderStatus.CANCELLED, wait=True):
-        return False
+    with transaction.atomic():
+        if not end_unpaid(order_ids=[order_id], status=OrderStatus.CANCELLED, wait=True):
+            return False
+        on_done()
     settle_now([order_id])
     return True
 
@@ -146,6 +162,7 @@ def refund(
     made_by: User | None = None,
     refund_id: UUID | None = None,
     amount_minor: int | None = None,
+    on_done: Callable[[], object] = nothing_more,
 ) -> bool:
     """Refund all that is left of a paid, shipped or completed order. False if it is none of these.
 
@@ -176,11 +193,18 @@ def refund(
             # All of it goes back, so it is asked for until it is paid.
             Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUND_DUE, next_attempt_at=None)
         end_with_refund(order, is_due=True, units_back=units_back)
+        on_done()
     settle_now([order_id])
     return True
 
 
-def refund_amount(*, order_id: int, request: RefundRequest, bound_minor: int | None = None) -> RefundOutcome:
+def refund_amount(
+    *,
+    order_id: int,
+    request: RefundRequest,
+    bound_minor: int | None = None,
+    on_done: Callable[[], object] = nothing_more,
+) -> RefundOutcome:
     """Refund an amount of a paid, shipped or completed order, which keeps its status while some money is left.
 
     The last of the money ends the order. Units of a flash sale stay sold; `units_back` is about ordinary ones. No more
@@ -204,6 +228,7 @@ def refund_amount(*, order_id: int, request: RefundRequest, bound_minor: int | N
             return RefundOutcome.ABOVE_BOUND
         record(order=order, payment=payment, request=request)
         end_if_all_goes_back(order)
+        on_done()
     settle_now([order_id])
     return RefundOutcome.STARTED
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -163,10 +164,12 @@ class OrderToLookAtAdmin(SearchedOrders):
         for order in Order.objects.filter(pk__in=choice.pks).exclude(attention=""):
             if request.POST.get(seen_field(order), order.attention) != order.attention:
                 others += 1
-            elif resolve(order):
-                reason = Attention(order.attention).label
-                self.log_change(request, order, _("Resolved: %(reason)s.") % {"reason": reason})
-                resolved += 1
+                continue
+            with transaction.atomic():
+                if resolve(order):
+                    reason = Attention(order.attention).label
+                    self.log_change(request, order, _("Resolved: %(reason)s.") % {"reason": reason})
+                    resolved += 1
         said = ngettext("%(count)d order is marked as resolved.", "%(count)d orders are marked as resolved.", resolved)
         self.message_user(request, said % {"count": resolved}, messages.SUCCESS)
         if others:

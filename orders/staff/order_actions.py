@@ -142,7 +142,7 @@ class OrderActions(SearchedOrders):
                 if (form := received.get(order_id)) is None:
                     return False
                 keep = partial(self.keep_payment, request, form)
-                return lifecycle.pay(order_id=order_id, amount_minor=form.order.amount_minor, on_paid=keep)
+                return lifecycle.pay(order_id=order_id, amount_minor=form.order.amount_minor, on_done=keep)
 
             self.run_action(request, choice, replace(PAY, run=pay))
             return None
@@ -188,10 +188,10 @@ class OrderActions(SearchedOrders):
 
         def ship(*, order_id: int) -> bool:
             form = parcels.get(order_id)
-            if form is None or not lifecycle.ship(order_id=order_id, **form.cleaned_data):
+            if form is None:
                 return False
-            self.log_change(request, form.order, form.history)
-            return True
+            note = partial(self.log_change, request, form.order, form.history)
+            return lifecycle.ship(order_id=order_id, on_done=note, **form.cleaned_data)
 
         self.run_action(request, choice, replace(SHIP, run=ship))
         return None
@@ -231,9 +231,8 @@ class OrderActions(SearchedOrders):
         """Change each order on its own, and report the result."""
         changed, skipped = [], []
         for order in Order.objects.filter(pk__in=choice.pks).order_by("pk"):
-            if change.run(order_id=order.pk):
-                if change.history:
-                    self.log_change(request, order, str(change.history))
+            note = {"on_done": partial(self.log_change, request, order, str(change.history))} if change.history else {}
+            if change.run(order_id=order.pk, **note):
                 changed.append(order)
             else:
                 skipped.append(order)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -71,8 +73,8 @@ class OrderPage(OrderCorrections):
         form = TrackingForm(request.POST if request.method == "POST" else None)
         if not form.is_valid():
             return self.ask_with_form(request, order, form, title=SHIP_TITLE, sentence=_("The goods have left."))
-        if lifecycle.ship(order_id=order.pk, **form.cleaned_data):
-            self.log_change(request, order, form.history)
+        note = partial(self.log_change, request, order, form.history)
+        if lifecycle.ship(order_id=order.pk, on_done=note, **form.cleaned_data):
             self.message_user(request, SHIP.done_text(1) % {"count": 1}, messages.SUCCESS)
         else:
             self.message_user(request, not_changed_text(SHIP, [order]), messages.WARNING)
@@ -96,9 +98,8 @@ class OrderPage(OrderCorrections):
                 "must be paid back by staff."
             )
             return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
-        outcome = make_refund(request, form)
+        outcome = make_refund(request, form, on_done=partial(self.log_change, request, order, history_of(form)))
         if outcome is RefundOutcome.STARTED:
-            self.log_change(request, order, history_of(form))
             self.message_user(request, history_of(form), messages.SUCCESS)
             if captured_payment(order) is None:
                 said = _("Pay this money back to the buyer now, then press “%(button)s”.")
@@ -111,6 +112,7 @@ class OrderPage(OrderCorrections):
             self.message_user(request, _("Nothing was refunded: the order has changed meanwhile."), messages.WARNING)
         return None
 
+    @transaction.atomic
     def paid_back(self, request: HttpRequest, order: Order) -> HttpResponse | None:
         """Staff have paid the refunds back that no provider pays."""
         form = PaidBackForm(order, request.POST if request.method == "POST" else None)

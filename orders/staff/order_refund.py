@@ -1,6 +1,7 @@
 """The page on which staff refund an order, all of it or a part."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, cast
 from uuid import uuid4
 
@@ -176,7 +177,7 @@ def units_name(line_id: int) -> str:
     return f"units-{line_id}"
 
 
-def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
+def make_refund(request: HttpRequest, form: RefundForm, *, on_done: Callable[[], object]) -> RefundOutcome:
     """All that is left ends the order; a part leaves it as it is. Above the shop's bound nothing is done."""
     sent, order, made_by = form.cleaned_data, form.order, cast(User, request.user)
     if Refund.objects.filter(pk=sent["refund_id"]).exists():
@@ -186,11 +187,12 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
         # With what was refunded before it is the order's whole amount, which no other form changes.
         if refund_needs_another(order, amount_minor=sent["amount"]):
             return RefundOutcome.ABOVE_BOUND
-        done = lifecycle.refund(order_id=order.pk, amount_minor=sent["amount"], **more)
+        done = lifecycle.refund(order_id=order.pk, amount_minor=sent["amount"], on_done=on_done, **more)
         return RefundOutcome.STARTED if done else RefundOutcome.NOT_REFUNDABLE
     units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines}
     asked = RefundRequest(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
-    return lifecycle.refund_amount(order_id=order.pk, request=asked, bound_minor=settings.APPROVAL_REFUND_ABOVE)
+    bound_minor = settings.APPROVAL_REFUND_ABOVE
+    return lifecycle.refund_amount(order_id=order.pk, request=asked, bound_minor=bound_minor, on_done=on_done)
 
 
 def ask_another(request: HttpRequest, form: RefundForm) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from orders.life import lifecycle
 from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderLine, OrderNote, OrderStatus
-from orders.staff.order_page import STEPS
+from orders.staff.order_page import STEPS, OrderPage
 from orders.staff.order_search import find_orders
 from seckill.models import SaleItem
 from shop.models import Product, Variant
@@ -77,6 +77,27 @@ def test_each_button_asks_first_and_leads_back_to_the_order(client: Client, orde
         for text in (words, order.shown_code, f'href="{ORDERS}{order.pk}/change/"'):
             assert text in page, (step, text)
         assert Order.objects.get().status == status
+
+
+def test_a_change_and_its_line_in_the_history_are_kept_together(
+    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*said: Any) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(OrderPage, "log_change", die)
+    for status, step, amount in (
+        (OrderStatus.AWAITING_PAYMENT, "cancel", ""),
+        (OrderStatus.PAID, "ship", ""),
+        (OrderStatus.SHIPPED, "complete", ""),
+        (OrderStatus.SHIPPED, "refund", "19.00"),
+        (OrderStatus.SHIPPED, "refund", "1.00"),
+    ):
+        Order.objects.update(status=status, ended_at=None if step == "cancel" else order.created_at)
+        with pytest.raises(SystemExit):
+            press_button(client, order, step, refund_id=str(uuid4()), amount=amount)
+        order.refresh_from_db()
+        assert (order.status, order.refunds.count()) == (status, 0), step
 
 
 def ask_refund(client: Client, order: Order, amount: str, **sent: Any) -> Any:
