@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 import structlog
 from django.contrib.auth.models import User
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from orders.invoices.writing import write_invoice, write_note
@@ -277,10 +277,11 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
 def expire(order_ids: Sequence[int]) -> list[int]:
     """Expire these orders, or one half after the other if that fails. Returns the ids of those that have expired.
 
-    An order that PostgreSQL refuses to end must not keep the others from ending.
+    The deadline is asked for again: a guest's first payment page may have moved it since they were listed. An order
+    that PostgreSQL refuses to end must not keep the others from ending.
     """
     try:
-        return end_unpaid(order_ids=order_ids, status=OrderStatus.EXPIRED)
+        return end_unpaid(order_ids=order_ids, status=OrderStatus.EXPIRED, only=Q(expires_at__lte=Now()))
     except (DataError, IntegrityError) as error:
         if len(order_ids) == 1:
             log.error("order_not_expired", order_pk=order_ids[0], error=str(error))
@@ -289,7 +290,9 @@ def expire(order_ids: Sequence[int]) -> list[int]:
     return expire(order_ids[:half]) + expire(order_ids[half:])
 
 
-def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = False) -> list[int]:
+def end_unpaid(
+    *, order_ids: Iterable[int], status: OrderStatus, wait: bool = False, only: Q | None = None
+) -> list[int]:
     """End those of the orders that still await payment, and subtract their units from `taken`. Returns the ids ended.
 
     One transaction, which locks the rows first. Rows that another transaction has locked are skipped. With `wait` it
@@ -298,7 +301,7 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
     with transaction.atomic():
         waiting = list(
             Order.objects.select_for_update(skip_locked=not wait)
-            .filter(pk__in=list(order_ids), status=OrderStatus.AWAITING_PAYMENT)
+            .filter(only or Q(), pk__in=list(order_ids), status=OrderStatus.AWAITING_PAYMENT)
             .order_by("pk")
             .values_list("pk", flat=True)
         )

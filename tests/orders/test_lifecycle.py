@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import LazySettings
@@ -50,6 +51,18 @@ def test_paying_sells_the_units_once_and_for_good_and_then_the_order_is_shipped_
         assert step(order_id=order.pk)
         assert not step(order_id=order.pk)
     assert figures(item) == (4, 0, 1, 1)
+
+
+def test_an_order_whose_deadline_was_moved_since_it_was_listed_does_not_expire(order: Order, item: SaleItem) -> None:
+    let_deadlines_pass()
+
+    def move_deadline(**_asked: Any) -> set[Any]:
+        Order.objects.update(expires_at=order.expires_at)
+        return set()
+
+    with mock.patch.object(lifecycle, "sold_in_the_store", move_deadline):
+        assert lifecycle.expire_overdue() == 0
+    assert figures(item) == (4, 1, 0, 1)
 
 
 def test_a_payment_that_is_recorded_while_the_order_is_being_cancelled_waits_and_is_refused(
