@@ -339,7 +339,7 @@ ACCOUNT_RATE_LIMITS = {
 # Whether staff must have a second factor before the admin opens.
 STAFF_SECOND_FACTOR: bool = env.bool("STAFF_SECOND_FACTOR", default=HTTPS)
 MFA_FORMS = password_rules.CODE_FORMS
-MFA_TOTP_ISSUER = "Stampede"
+MFA_TOTP_ISSUER = SHOP_NAME
 # A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
 MFA_TOTP_TOLERANCE = 1
 # An unconfirmed address opens nothing, so it need not keep a second factor out.

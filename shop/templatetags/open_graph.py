@@ -20,7 +20,7 @@ def open_graph(
 ) -> SafeString:
     """With the first picture of `product`, if it has one."""
     properties = {
-        "og:site_name": "Stampede",
+        "og:site_name": settings.SHOP_NAME,
         "og:type": kind,
         "og:title": str(title),
         "og:description": " ".join(description.split())[:DESCRIPTION_MAX],

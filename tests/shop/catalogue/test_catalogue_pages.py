@@ -219,6 +219,16 @@ def properties(text: str) -> dict[str, str]:
     return dict(re.findall(r'<meta property="([^"]+)" content="([^"]*)">', text))
 
 
+def test_pages_have_the_name_of_the_shop(client: Client, product: Product, settings: Settings) -> None:
+    settings.SHOP_NAME = "Tea & Co"
+    for path in ("/zh-hans/products/longjing/", "/zh-hans/accounts/login/", "/zh-hans/nowhere/"):
+        text = client.get(path).content.decode()
+        assert re.search(r"<title>[^<]+ · Tea &amp; Co</title>", text), path
+        assert "<span>Tea &amp; Co</span>" in text
+        assert "Stampede" not in text, path
+    assert properties(page(client, "/products/longjing/"))["og:site_name"] == "Tea &amp; Co"
+
+
 def test_a_shared_page_says_what_it_is(client: Client, product: Product) -> None:
     path = "/zh-hans/products/longjing/"
     shared = properties(page(client, path))
