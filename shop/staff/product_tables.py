@@ -39,8 +39,13 @@ class PriceCell(Cell):
     """A decimal amount; a spreadsheet may hand it over as a number."""
 
     def clean(self, value: Any, row: Any = None, **options: Any) -> Any:
+        text = "" if value is None else str(value)
+        if "," in text:
+            # 1,234 is a thousand times 1.234: which of them is meant is not guessed.
+            refusal = _("“%(value)s”: write prices with a point and without a comma, such as 1234.50.")
+            raise ValueError(refusal % {"value": text})
         try:
-            return PriceField().clean("" if value is None else str(value))
+            return PriceField().clean(text)
         except ValidationError as refusal:
             # The library writes the messages of a ValueError at the field, and goes on to the next one.
             raise ValueError(" ".join(refusal.messages)) from None

@@ -352,6 +352,12 @@ class TestFiles:
         confirm(client, PRODUCTS, preview)
         assert Product.objects.get(slug="tea").name == "Tea, green"
 
+    def test_a_price_with_a_comma_is_refused_with_what_to_write(self, client: Client, product: Product) -> None:
+        for price in ("19,90", "1,234", "1,234.50"):
+            file = SimpleUploadedFile("table.csv", f"sku;price\nSKU-longjing;{price}\n".encode())
+            errors = errors_by_line(upload(client, PRODUCTS, import_file=file, table=VARIANT_TABLE))
+            assert f"“{price}”: write prices with a point and without a comma" in str(errors), price
+
     def test_a_file_that_is_no_table_or_too_large_is_refused(
         self, client: Client, db: None, settings: Settings
     ) -> None:
