@@ -27,9 +27,10 @@ function show(live) {
 
 async function readAgain() {
   await sleep(RELOAD_MS_MIN + Math.random() * RELOAD_MS_SPREAD);
-  const answer = await fetch(location.pathname).catch(() => null);
-  if (!answer?.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // The answer can also break within its body.
+  const text = await fetch(location.pathname).then((answer) => answer.ok && answer.text()).catch(() => "");
+  if (!text) return;
+  const page = new DOMParser().parseFromString(text, "text/html");
   const fresh = page.getElementById("product-sales");
   const focused = section().contains(document.activeElement) && document.activeElement.id;
   if (fresh) section().replaceWith(document.adoptNode(fresh));
