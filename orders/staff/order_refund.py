@@ -231,8 +231,13 @@ class PaidBackForm(forms.Form):
 
     def __init__(self, order: Order, data: Any = None) -> None:
         super().__init__(data)
-        owed = Refund.objects.filter(BY_HAND, order=order)
+        self.owed, self.currency = Refund.objects.filter(BY_HAND, order=order), order.currency
         chosen = cast("forms.ModelMultipleChoiceField[Refund]", self.fields["refunds"])
         chosen.queryset = Refund.objects.filter(order=order)
-        self.fields["refunds"].initial = list(owed)
-        self.owed_text = amount_text(sum(refund.amount_minor for refund in owed), order.currency)
+        self.fields["refunds"].initial = list(self.owed)
+
+    @property
+    def owed_text(self) -> str:
+        """Of the refunds that this form marks."""
+        owed = self.owed.filter(pk__in=self.cleaned_data.get("refunds", [])) if self.is_bound else self.owed
+        return amount_text(sum(refund.amount_minor for refund in owed), self.currency)

@@ -220,6 +220,8 @@ def test_only_refunds_that_the_page_showed_are_marked_as_paid(client: Client, pa
     refund(client, paid, "10.00")
     first = Refund.objects.get()
     refund(client, paid, "20.00")
+    again = paid_back(client, paid, refunds=[str(first.pk)], reference="").content.decode()
+    assert "You have paid 10.00 CNY back to the buyer." in again
     paid_back(client, paid, refunds=[str(first.pk)])
     assert dict(Refund.objects.values_list("amount_minor", "status")) == {1000: "refunded", 2000: "due"}
     # The order stays as it is.
