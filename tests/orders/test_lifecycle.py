@@ -80,15 +80,18 @@ def test_a_payment_that_is_recorded_while_the_order_is_being_cancelled_waits_and
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_units_of_a_refund_that_stay_sold_are_sold_in_the_store_too_when_it_hears_of_them_late(
-    order: Order, item: SaleItem, settings: LazySettings
+def test_what_was_shipped_or_refunded_before_the_store_heard_of_its_payment_is_sold_there_too(
+    item: SaleItem, buyer: User, rival: User, settings: LazySettings
 ) -> None:
+    shipped, refunded = order_of(item, buyer), order_of(item, rival)
     healthy = store_away(settings)
-    assert lifecycle.pay(order_id=order.pk)
-    assert lifecycle.refund(order_id=order.pk, units_back=False)
+    for order in (shipped, refunded):
+        assert lifecycle.pay(order_id=order.pk)
+    assert lifecycle.ship(order_id=shipped.pk)
+    assert lifecycle.refund(order_id=refunded.pk, units_back=False)
     settings.CACHES = healthy
-    assert tasks.settle_orders() == 1
-    assert figures(item) == (4, 0, 1, 1)
+    assert tasks.settle_orders() == 2
+    assert figures(item) == (3, 0, 2, 2)
 
 
 def test_expiry_at_the_deadline_frees_units_and_limit(product: Product, buyer: User) -> None:
@@ -166,18 +169,6 @@ def test_an_order_whose_stock_has_no_room_for_its_units_does_not_block_the_other
     Variant.objects.filter(pk=full.pk).update(available=8)
     assert tasks.expire_overdue() == 1
     assert units_in(full) == (10, 0, 0)
-
-
-def test_an_order_shipped_before_it_was_settled_is_confirmed(
-    order: Order, item: SaleItem, settings: LazySettings
-) -> None:
-    healthy = settings.CACHES
-    store_away(settings)
-    lifecycle.pay(order_id=order.pk)
-    lifecycle.ship(order_id=order.pk)
-    settings.CACHES = healthy
-    assert tasks.settle_orders() == 1
-    assert figures(item) == (4, 0, 1, 1)
 
 
 def test_a_damaged_hold_does_not_block_the_others(product: Product, store: Any) -> None:
