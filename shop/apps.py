@@ -1,11 +1,10 @@
 from django.apps import AppConfig
-from django.core.checks import Tags, register
+from django.core.checks import register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import storages
 from django.utils.translation import gettext_lazy as _
 
 from shop import deploy_checks
-from shop.databases.half_migrated import check_half_migrated
 from shop.databases.pooler_check import check_pooler
 
 
@@ -18,7 +17,6 @@ class ShopConfig(AppConfig):
             storages["default"]
         except (ImportError, ImproperlyConfigured, TypeError) as error:
             raise ImproperlyConfigured(f"MEDIA_STORAGE with MEDIA_STORAGE_OPTIONS is no storage: {error}") from None
-        register(check_half_migrated, Tags.database)
         register(check_pooler, "pooler", deploy=True)
         register(deploy_checks.check_addresses, "addresses", deploy=True)
         register(deploy_checks.check_mail, "mail", deploy=True)

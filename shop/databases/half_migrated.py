@@ -1,35 +1,20 @@
-"""A check before `migrate`: was this database left between two releases?
+"""Which migrations a database has: was it left between two releases, and what of this one does it lack?"""
 
-One migration stands for all that an app had before. Django leaves it out without a word where only some of those were
-applied, and the shop would run on tables that are not finished.
-"""
-
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from django.apps import apps
-from django.core.checks import CheckMessage, Error
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 
-def check_half_migrated(*, databases: Sequence[str] | None = None, **_context: Any) -> list[CheckMessage]:
-    """An error for each app whose earlier migrations were begun and not finished."""
-    return [
-        Error(
-            f"The tables of “{app_label}” are those of an earlier release, and not all of its migrations were applied.",
-            hint="Run `python manage.py migrate` with the release before (see CHANGELOG.md), then with this one.",
-            id="shop.E004",
-        )
-        for alias in databases or ()
-        for app_label in half_migrated_apps(connections[alias])
-    ]
-
-
 def half_migrated_apps(connection: BaseDatabaseWrapper) -> Iterator[str]:
+    """The apps whose earlier migrations were begun and not finished.
+
+    One migration stands for all that an app had before. Django leaves it out without a word where only some of those
+    were applied.
+    """
     loader = MigrationLoader(None, load=False)
     loader.load_disk()
     known = loader.disk_migrations

@@ -2,13 +2,13 @@
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import SystemCheckError
+from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from shop.databases.half_migrated import check_half_migrated
+from shop.databases.half_migrated import half_migrated_apps
 from shop.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -42,8 +42,8 @@ def as_the_release_before_left_it() -> None:
 
 
 def migrate() -> None:
-    """With the check that a call from Python leaves out."""
-    call_command("migrate", skip_checks=False, verbosity=0)
+    """As `make run` does it."""
+    call_command("migrate", skip_checks=True, verbosity=0)
 
 
 def planned() -> set[tuple[str, str]]:
@@ -71,13 +71,12 @@ def test_a_database_that_stopped_half_way_is_told_to_migrate_with_the_release_be
     as_the_release_before_left_it()
     names = replaced()["orders"][:-1]
     record(app_label="orders", names=names)
-    with pytest.raises(SystemCheckError, match="(?s)tables of “orders”.*with the release before ") as told:
+    with pytest.raises(CommandError, match="tables of orders are .* with the release before "):
         migrate()
-    assert str(told.value).count("shop.E004") == 1
     assert {name for app, name in MigrationRecorder(connection).applied_migrations() if app == "orders"} == {*names}
     # `orders` made those of the simulated company, before that became an app of its own.
     record(app_label="simulated_payments", names=[])
-    with pytest.raises(SystemCheckError, match="tables of “simulated_payments”"):
+    with pytest.raises(CommandError, match="tables of orders, simulated_payments "):
         migrate()
 
 
@@ -89,4 +88,4 @@ def test_a_first_migration_that_stopped_between_two_apps_goes_on() -> None:
             tables = [name for name in connection.introspection.table_names() if name.startswith(f"{app_label}_")]
             cursor.execute(f"DROP TABLE {', '.join(tables)} CASCADE")
     assert {app_label for app_label, _name in planned()} == {"seckill", "orders", "simulated_payments"}
-    assert not check_half_migrated(databases=["default"])
+    assert not list(half_migrated_apps(connection))

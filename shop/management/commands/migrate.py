@@ -3,8 +3,11 @@
 import time
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
+
+from shop.databases.half_migrated import half_migrated_apps
 
 # Of the shop's advisory locks of PostgreSQL.
 LOCK = int.from_bytes(b"migrate")
@@ -13,7 +16,7 @@ RETRY_SECONDS = 0.5
 
 class Command(migrate.Command):
     def execute(self, *args: Any, **options: Any) -> Any:
-        """With the checks, which would find the tables of a migration that is not at its end."""
+        """Refuses a database that lacks migrations of an earlier release: this one has them no more."""
         database, has_said = options["database"], False
         # Never within a statement: an index that the first one makes concurrently would wait for the end of that.
         while not asked(database, "pg_try_advisory_lock"):
@@ -23,6 +26,13 @@ class Command(migrate.Command):
             has_said = True
             time.sleep(RETRY_SECONDS)
         try:
+            # Under the lock, which keeps out the tables of a migration that is not at its end.
+            if names := ", ".join(half_migrated_apps(connections[database])):
+                raise CommandError(
+                    f"The tables of {names} are those of an earlier release, and not all of its migrations were "
+                    "applied. Run `python manage.py migrate` with the release before (see CHANGELOG.md), then with "
+                    "this one."
+                )
             return super().execute(*args, **options)
         finally:
             asked(database, "pg_advisory_unlock")
