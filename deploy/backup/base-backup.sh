@@ -5,7 +5,7 @@
 # and the log from before the oldest one that stays, but not the histories of timelines. A backup that PostgreSQL does not
 # verify, or whose log the place does not have, is not kept.
 set -eu
-place=$1
+place=${1:?base-backup.sh PLACE}
 keep_days=${KEEP_DAYS:-14}
 name=$(date -u +%Y-%m-%dT%H%M%SZ)
 
@@ -18,8 +18,11 @@ fi
 
 case $place in
 *:*)
+    # Of a call that was broken off: the size of the database.
+    [ -z "${CACHE_DIRECTORY:-}" ] || rm -rf "$CACHE_DIRECTORY"/tmp.*
     work=$(mktemp -d -p "${CACHE_DIRECTORY:-/var/tmp}")
     trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
     ;;
 *)
     work=$place/.unfinished

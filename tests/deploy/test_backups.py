@@ -143,8 +143,11 @@ def running_backups(directory: Path, *, in_bucket: bool) -> Iterator[Backups]:
 @pytest.mark.parametrize("backups", ["bucket"], indirect=True)
 def test_any_moment_since_the_base_backup_comes_back(backups: Backups) -> None:
     backups.buy(1)
+    broken_off = backups.folder / "tmp.4f"
+    broken_off.mkdir()
     done = backups.run("base-backup.sh", backups.place)
     assert done.returncode == 0, done.stderr
+    assert not broken_off.exists(), "copies of the database would fill the disk"
     time.sleep(1.1)  # A backup restores from the second after its end.
     wanted = backups.buy(2)
     backups.buy(4)
