@@ -5,12 +5,16 @@
 # The moment `latest` is the end of the log. A restored server writes the log on as a new timeline, and the next restore
 # follows the newest one. TIMELINE=1 follows that timeline instead: for a moment that an earlier restore left out.
 set -eu
-place=$1 moment=$2 directory=$3
+usage='restore.sh PLACE MOMENT NEW_DATA_DIRECTORY'
+place=${1:?$usage} moment=${2:?$usage} directory=${3:?$usage}
 case $moment in
 latest) wanted=latest target= goal="its end" ;; # Sorts after each name of a backup.
 *)
-    wanted=$(date -u -d "$moment" +%Y-%m-%dT%H%M%SZ) goal=$moment
-    target="recovery_target_time = '$moment'
+    # Without an offset it is a time of this machine. PostgreSQL may be set to another zone.
+    seconds=$(date -d "$moment" +%s.%6N)
+    wanted=$(date -u -d "@$seconds" +%Y-%m-%dT%H%M%SZ)
+    goal=$(date -u -d "@$seconds" '+%Y-%m-%d %H:%M:%S.%6N+00')
+    target="recovery_target_time = '$goal'
 recovery_target_action = 'promote'"
     ;;
 esac

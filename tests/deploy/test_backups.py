@@ -154,6 +154,10 @@ def test_any_moment_since_the_base_backup_comes_back(backups: Backups) -> None:
     backups.archive()
     assert backups.restored(wanted) == 3
     assert backups.run("restore.sh", backups.place, "2020-01-01", str(backups.folder / "none")).returncode == 1
+    # A moment without an offset is one of the clock of the person who types it.
+    typed = backups.folder / "typed"
+    assert backups.run("restore.sh", backups.place, "2099-01-01 8:00", str(typed), TZ="Asia/Shanghai").returncode == 0
+    assert "recovery_target_time = '2099-01-01 00:00:00.000000+00'" in (typed / "postgresql.auto.conf").read_text()
     # A restore finds the newest timeline, and that it has what was there before.
     newest = backups.folder / "kept" / "wal" / "000000FF.history"
     newest.write_text("1\t0/FF000000\tafter all of it\n")
