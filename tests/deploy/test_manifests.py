@@ -298,6 +298,11 @@ def megabytes(text: str) -> int:
     return int(text.rstrip("gmb")) * (1024 if "g" in text else 1)
 
 
+def test_no_log_of_compose_fills_the_disk() -> None:
+    for name, service in COMPOSE["services"].items():
+        assert service["logging"]["options"]["max-size"], name
+
+
 def test_the_proxy_of_compose_finds_a_web_container_that_was_made_anew() -> None:
     """nginx looks names up once: the address of each is its own."""
     addresses = [COMPOSE["services"][name]["networks"]["default"]["ipv4_address"] for name in WEB]
