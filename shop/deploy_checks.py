@@ -24,6 +24,7 @@ from shop.configuration.static_files import NeededStaticFiles
 from shop.databases.half_migrated import missing_migrations
 from shop.http.health import SOURCES, info_of, result_of
 from shop.languages.translations import not_compiled
+from shop.management.commands.add_languages import columns_of_new_languages
 
 # Where mails go that reach nobody.
 LOCAL_MAIL = ("console", "filebased", "locmem", "dummy")
@@ -169,6 +170,7 @@ def check_tables(**_context: Any) -> Iterator[CheckMessage]:
     database: Any = connections[DIRECT if DIRECT in connections.settings else "default"]
     try:
         missing = missing_migrations(database)
+        columns = [] if missing else [column.name for _table, column in columns_of_new_languages()]
         version: int = database.pg_version
     except DatabaseError:
         # Said by the check of its settings.
@@ -182,6 +184,12 @@ def check_tables(**_context: Any) -> Iterator[CheckMessage]:
             % {"count": len(missing), "names": some_of(missing)},
             hint=_("Run `python manage.py migrate`."),
             id="shop.E013",
+        )
+    if columns:
+        yield Error(
+            _("The database lacks columns for a language of SHOP_LANGUAGES: %(names)s.") % {"names": some_of(columns)},
+            hint=_("Run `python manage.py add_languages`."),
+            id="shop.E018",
         )
 
 

@@ -14,15 +14,22 @@ class Command(BaseCommand):
     help = "Adds the columns of the languages in SHOP_LANGUAGES that the database does not have yet."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        added = 0
+        missing = columns_of_new_languages()
         with transaction.atomic(), connection.schema_editor() as editor:
-            for model in translator.get_registered_models(abstract=False):
-                for table in (model, *history_of(model)):
-                    for column in missing_columns(table, of=model):
-                        editor.add_field(table, column)
-                        added += 1
-                        self.stdout.write(f"{table._meta.db_table}.{column.column}")
-        self.stdout.write(f"{added} columns added")
+            for table, column in missing:
+                editor.add_field(table, column)
+                self.stdout.write(f"{table._meta.db_table}.{column.column}")
+        self.stdout.write(f"{len(missing)} columns added")
+
+
+def columns_of_new_languages() -> "list[tuple[type[models.Model], models.Field[Any, Any]]]":
+    """Each with its table."""
+    return [
+        (table, column)
+        for model in translator.get_registered_models(abstract=False)
+        for table in (model, *history_of(model))
+        for column in missing_columns(table, of=model)
+    ]
 
 
 def history_of(model: Any) -> list[Any]:
