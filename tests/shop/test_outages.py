@@ -1,9 +1,9 @@
 """A server that is away is said in words, quickly, and never as a mistake of the shop's or the buyer's."""
 
-import os
-import subprocess
+import runpy
 import sys
 import time
+from unittest import mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 
 from shop.configuration.store_clients import redis_cache
 from shop.local.ports import free_port
+from tests.other_database import shop_on
 
 pytestmark = pytest.mark.django_db
 
@@ -47,29 +48,24 @@ def test_sessions_that_cannot_be_read_are_an_outage_and_no_sign_out(client: Clie
     assert time.monotonic() - started_s < 10
 
 
+def said_at_its_end(command: str) -> str | int | None:
+    """What `manage.py` ends with: a line, or a number after what the command has written itself."""
+    with mock.patch.object(sys, "argv", ["manage.py", command, "--skip-checks"]), pytest.raises(SystemExit) as end:
+        runpy.run_path("manage.py", run_name="__main__")
+    return end.value.code
+
+
 def test_a_command_without_its_database_says_so_in_a_line() -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", "staff_roles", "--skip-checks"],
-        env={**os.environ, "DATABASE_URL": f"postgresql://shop@127.0.0.1:{free_port()}/shop"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-    assert done.stderr.startswith("PostgreSQL does not answer: connection failed")
+    with shop_on(f"postgresql://shop@127.0.0.1:{free_port()}/shop"):
+        said = str(said_at_its_end("staff_roles"))
+    assert said.startswith("PostgreSQL does not answer: connection failed")
+    assert "\n" not in said
 
 
-def test_a_command_before_the_migrations_says_so_in_a_line() -> None:
+def test_a_command_before_the_migrations_says_so_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     """And an audit does not end as one that found differences."""
-    empty = urlsplit(settings.DATABASE_URL)._replace(path="/postgres").geturl()
-    for command, code in (("staff_roles", 1), ("sale_audit", 2)):
-        done = subprocess.run(
-            [sys.executable, "manage.py", command, "--skip-checks"],
-            env={**os.environ, "DATABASE_URL": empty},
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
-        assert done.returncode == code, done.stderr
-        assert "PostgreSQL lacks tables of this release, run `manage.py migrate` first: " in done.stderr
-        assert "Traceback" not in done.stderr
+    lacks = "PostgreSQL lacks tables of this release, run `manage.py migrate` first: "
+    with shop_on(urlsplit(settings.DATABASE_URL)._replace(path="/postgres").geturl()):
+        assert str(said_at_its_end("staff_roles")).startswith(lacks)
+        assert said_at_its_end("sale_audit") == 2
+    assert lacks in capsys.readouterr().err
