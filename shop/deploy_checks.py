@@ -78,12 +78,6 @@ def check_addresses(**_context: Any) -> Iterator[CheckMessage]:
             hint=_("Set TRUSTED_PROXIES to the number of proxies that append to X-Forwarded-For, usually 1."),
             id="shop.E009",
         )
-    if not settings.METRICS_TOKEN:
-        yield Warning(
-            _("METRICS_TOKEN is not set: /metrics is open to all who reach it."),
-            hint=_("Set METRICS_TOKEN, or let the proxy hide /metrics, as those in deploy/ do."),
-            id="shop.W003",
-        )
 
 
 def is_local(host: str) -> bool:

@@ -31,7 +31,7 @@ def told(messages: Iterator[CheckMessage] | list[CheckMessage]) -> dict[str, str
 
 def test_an_address_that_nobody_reaches_is_an_error() -> None:
     right = {"HTTPS": True, "TRUSTED_PROXIES": 1, "SHOP_URL": "https://shop.example"}
-    right |= {"ALLOWED_HOSTS": ["shop.example", "localhost"], "METRICS_TOKEN": "secret"}
+    right |= {"ALLOWED_HOSTS": ["shop.example", "localhost"]}
     with override_settings(**right):
         assert told(deploy_checks.check_addresses()) == {}
         for name, value, code, words in (
@@ -43,7 +43,6 @@ def test_an_address_that_nobody_reaches_is_an_error() -> None:
             ("SHOP_URL", "http://shop.example", "shop.E007", "SHOP_URL begin with https://"),
             ("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"], "shop.E008", "Set ALLOWED_HOSTS"),
             ("TRUSTED_PROXIES", 0, "shop.E009", "Set TRUSTED_PROXIES"),
-            ("METRICS_TOKEN", "", "shop.W003", "Set METRICS_TOKEN"),
         ):
             with override_settings(**{name: value}):
                 assert words in told(deploy_checks.check_addresses())[code], (name, value)
