@@ -56,11 +56,11 @@ SENTRY_DSN: str = typed_readers.http_address(env, "SENTRY_DSN")
 # --- The catalogue -----------------------------------------------------------------------------------------------
 CURRENCY: str = typed_readers.currency(env, "SHOP_CURRENCY", default="CNY")
 # A variant's stock is low at so many available units or fewer, where the variant has no number of its own.
-LOW_STOCK_AT: int = env.int("LOW_STOCK_AT", default=5)
+LOW_STOCK_AT: int = at_least(0, env, "LOW_STOCK_AT", default=5, why="it is a number of units")
 # Tables and pictures that staff upload are read in memory while the request waits.
-IMPORT_BYTES_MAX: int = env.int("IMPORT_BYTES_MAX", default=2_000_000)
-IMPORT_ROWS_MAX: int = env.int("IMPORT_ROWS_MAX", default=5_000)
-PICTURE_BYTES_MAX: int = env.int("PICTURE_BYTES_MAX", default=10_000_000)
+IMPORT_BYTES_MAX: int = at_least(1, env, "IMPORT_BYTES_MAX", default=2_000_000, why="0 would refuse all tables")
+IMPORT_ROWS_MAX: int = at_least(1, env, "IMPORT_ROWS_MAX", default=5_000, why="0 would refuse all tables")
+PICTURE_BYTES_MAX: int = at_least(1, env, "PICTURE_BYTES_MAX", default=10_000_000, why="0 would refuse all pictures")
 
 # --- The flash sale ----------------------------------------------------------------------------------------------
 # A pass can be had this long before the opening, so that the opening itself sees only reservations. It lives longer.
@@ -138,7 +138,7 @@ SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECR
 SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
 SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
 SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
-SHOP_COUNTRY: str = env.str("SHOP_COUNTRY", default="CN").upper()
+SHOP_COUNTRY: str = typed_readers.country(env, "SHOP_COUNTRY", default="CN")
 SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=True)
 # One address says how mails leave: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
 mail_server: dict[str, Any] = typed_readers.email_url(env, "EMAIL_URL", default="consolemail://")

@@ -133,12 +133,20 @@ def currency(env: environ.Env, name: str, *, default: str) -> str:
         raise ImproperlyConfigured(str(error)) from None
 
 
+def country(env: environ.Env, name: str, *, default: str) -> str:
+    """The two capital letters of ISO 3166."""
+    code: str = env.str(name, default=default).upper()
+    if len(code) != 2 or not (code.isascii() and code.isalpha()):
+        raise ImproperlyConfigured(f"{name} is {code!r}. Write the two letters of a country, such as CN.")
+    return code
+
+
 def languages(env: environ.Env, name: str, *, default: list[str]) -> list[tuple[str, str]]:
     """Each language's code and its name in itself, in the order given.
 
     English must be among them: the shop's own texts are written in it.
     """
-    codes: list[str] = env.list(name, default=default)
+    codes: list[str] = list(dict.fromkeys(env.list(name, default=default)))
     if "en" not in codes:
         raise ImproperlyConfigured(f"{name} must contain en, in which the shop's own texts are written.")
     if unknown := [code for code in codes if "name_local" not in LANG_INFO.get(code, {})]:

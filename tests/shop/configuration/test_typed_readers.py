@@ -21,6 +21,7 @@ from shop.configuration.typed_readers import (
     email_url,
     hsts,
     http_address,
+    languages,
     log_level,
     optional_amount,
     optional_number,
@@ -52,6 +53,8 @@ def test_a_list_may_have_spaces_between_its_words() -> None:
     with reading("shop.example, localhost ,"):
         assert strict_env().list("X", default=[]) == ["shop.example", "localhost"]
     assert strict_env().list("MISSING", default=["en"]) == ["en"]
+    with reading("en,fr,en"):
+        assert [code for code, _name in languages(strict_env(), "X", default=[])] == ["en", "fr"]
 
 
 def test_a_number_and_json_that_are_none_are_named_without_a_secret() -> None:
@@ -113,6 +116,9 @@ def test_a_process_does_not_start_with_one() -> None:
         ("SENTRY_DSN", "errors.example/1"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
         ("ALERT_MAILS", "ops@example.com,ops"),
+        ("SHOP_COUNTRY", "China"),
+        ("LOW_STOCK_AT", "-1"),
+        ("IMPORT_ROWS_MAX", "0"),
     ):
         with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
             settings_of({**os.environ, name: text})
