@@ -36,6 +36,8 @@ log = structlog.get_logger(__name__)
 
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
+# Of orders that await payment.
+OVERDUE = Q(expires_at__lte=Now())
 
 # Once an order is paid or has ended, staff need not look for its payment any more.
 PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), default=F("attention"))
@@ -258,7 +260,7 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
     Orders that the store has as sold stay: they were paid before PostgreSQL was restored from a backup.
     """
     overdue = (
-        Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, expires_at__lte=Now())
+        Order.objects.filter(OVERDUE, status=OrderStatus.AWAITING_PAYMENT)
         .order_by("expires_at")
         .values_list("pk", "reservation_id")
     )
@@ -281,7 +283,7 @@ def expire(order_ids: Sequence[int]) -> list[int]:
     that PostgreSQL refuses to end must not keep the others from ending.
     """
     try:
-        return end_unpaid(order_ids=order_ids, status=OrderStatus.EXPIRED, only=Q(expires_at__lte=Now()))
+        return end_unpaid(order_ids=order_ids, status=OrderStatus.EXPIRED, only=OVERDUE)
     except (DataError, IntegrityError) as error:
         if len(order_ids) == 1:
             log.error("order_not_expired", order_pk=order_ids[0], error=str(error))
