@@ -56,6 +56,8 @@ def pytest_configure() -> None:
     # On a busy machine a server that is late is not silent. Web processes of their own have the shop's patience.
     scrape.SCRAPE_SECONDS = health.ANSWER_SECONDS = figures.ANSWER_SECONDS = home_figures.ANSWER_SECONDS = 10.0
     call_bound.web_calls.slow_seconds = 10.0
+    for name in ("default", "seckill"):
+        settings.CACHES[name]["OPTIONS"]["SOCKET_TIMEOUT"] = 10.0
     # Each page asks for the categories, so that queries can be counted.
     category_tree.FRESH_SECONDS = 0.0
     empty_tables.use_for_all_tests()
@@ -136,6 +138,7 @@ def close_lost_connections() -> None:
 def forget_earlier_tests() -> None:
     # Counts of an earlier test are not written during this one.
     answer_counts._counts.take_new()
+    failures._failures.counts._counts.take_new()
     presence._arrivals.clear()
     # A sweep that ended a moment ago keeps none of this test from its work.
     queued_tasks._ended_at.clear()
