@@ -13,7 +13,7 @@ from bench.lab.measures import percent
 from bench.lab.series import Run, SeriesResult
 from bench.tables import terminal_table
 
-# What an attempt cost, as headings.
+# The costs of an attempt, as headings.
 COSTS = ("calls/s", "p50 ms", "p95 ms", "p99 ms", "trips", "commands", "bytes", "CPU µs")
 
 

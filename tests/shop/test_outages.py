@@ -49,7 +49,7 @@ def test_sessions_that_cannot_be_read_are_an_outage_and_no_sign_out(client: Clie
 
 
 def said_at_its_end(command: str) -> str | int | None:
-    """What `manage.py` ends with: a line, or a number after what the command has written itself."""
+    """The end of `manage.py`: a line, or a number after the lines of the command itself."""
     with mock.patch.object(sys, "argv", ["manage.py", command, "--skip-checks"]), pytest.raises(SystemExit) as end:
         runpy.run_path("manage.py", run_name="__main__")
     return end.value.code

@@ -1,4 +1,4 @@
-"""What faults check themselves: answers that were wrong, came late or never came are named."""
+"""Faults with checks of their own name answers that were wrong, came late or never came."""
 
 import threading
 import time
