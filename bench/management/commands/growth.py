@@ -11,10 +11,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from rich.table import Table
 
-from bench import load_buyers, many_reservations
+from bench import load_buyers
 from bench.argument_types import whole
 from bench.load_sale import open_load_sale
-from bench.measure.growth import verb_costs
+from bench.measure.growth import past_reservations, verb_costs
 from bench.measure.growth.verb_costs import Cost
 from bench.tables import console_on, terminal_table
 
@@ -49,7 +49,7 @@ def run(*, past: list[int], sales: int, report: Any = print) -> dict[str, dict[s
     columns = {}
     for count in past:
         columns[f"{count:,} reservations"] = column(count, buyer_ids=buyer_ids, report=report)
-    many_reservations.add_past_sales(count=sales)
+    past_reservations.add_past_sales(count=sales)
     columns[f"{past[0]:,} reservations, {sales:,} past sales"] = column(past[0], buyer_ids=buyer_ids, report=report)
     return columns
 
@@ -63,8 +63,8 @@ def column(count: int, *, buyer_ids: list[int], report: Any) -> dict[str, Cost]:
         open_seconds=OPEN_SECONDS,
         hold_seconds=OPEN_SECONDS,
     )
-    many_reservations.add_past_reservations(item, count=count, buyer_ids=buyer_ids)
-    many_reservations.settle_statistics()
+    past_reservations.add_past_reservations(item, count=count, buyer_ids=buyer_ids)
+    past_reservations.settle_statistics()
     filled_s = time.monotonic()
     costs = verb_costs.costs_of(item, buyer_ids=buyer_ids)
     report(f"{count:,}: filled in {filled_s - started_s:.0f} s, measured in {time.monotonic() - filled_s:.0f} s")

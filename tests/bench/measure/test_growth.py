@@ -17,8 +17,8 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from bench.many_reservations import add_past_reservations, add_past_sales, settle_statistics
 from bench.measure.growth import verb_costs
+from bench.measure.growth.past_reservations import add_past_reservations, add_past_sales, settle_statistics
 from bench.measure.speed.part import WrongAnswer
 from orders import tasks
 from orders.life import intake, lifecycle
